@@ -41,7 +41,7 @@ from mb2fmu.model.quantity_declarations import (
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts, extract_joints_method
-from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_number
+from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_value_in_unit
 from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit
 
@@ -373,7 +373,7 @@ class Model(
 
 def _read_number(value: float | str, unit: str) -> float:
     """Return a value as a number in ``unit``; text may have a unit of its own."""
-    return parse_number(value, convert_to_modelica_notation(unit)) if isinstance(value, str) else float(value)
+    return parse_value_in_unit(value, convert_to_modelica_notation(unit)) if isinstance(value, str) else float(value)
 
 
 def _quantity_arguments(

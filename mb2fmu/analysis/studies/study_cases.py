@@ -20,7 +20,7 @@ from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCas
 from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyRequestedResult, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
-from mb2fmu.model.value_overrides import parse_number
+from mb2fmu.model.value_overrides import parse_value_in_unit
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
@@ -456,7 +456,7 @@ class _StudyResolver:
     def _number(self, name: str, value: Value, where: str, key: str = "") -> float:
         """Return a value in the variable's unit; add a fault, and return 0, if it cannot be read."""
         try:
-            return parse_number(value, self._unit_of(name))
+            return parse_value_in_unit(value, self._unit_of(name))
         except ValueError as error:
             self._fault(
                 str(error), f"{where}.{key or name}", f"write a number in {self._unit_of(name)}, or one with a unit"
