@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ParameterNamer, Surface, SurfaceSize
+from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ContactSurface, ParameterNamer, SurfaceSize
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.robot_link_contact import (
     express_surface_in_ground,
@@ -96,7 +96,7 @@ class Contact(NamedElement):
     """
 
     body: RigidBody | Particle | str
-    surface: Surface
+    surface: ContactSurface
     stiffness: SurfaceSize
     exponent: SurfaceSize = 1.5
     dissipation: SurfaceSize = 0.0
@@ -136,13 +136,13 @@ class Contact(NamedElement):
             yield from link_contact_faults(self.body, self.at, self.surface, model.mechanics)
             return
         bodies = mechanics_source.bodies(model.mechanics)
-        carrier = self.surface.body if isinstance(self.surface, Surface) else None
+        carrier = self.surface.body if isinstance(self.surface, ContactSurface) else None
         for role, body in (("what touches", self.body), ("what carries its surface", carrier)):
             if role == "what touches" and not isinstance(body, RigidBody | Particle):
                 yield f"{role} is {body!r}", "give a RigidBody or a Particle"
             elif isinstance(body, RigidBody | Particle) and not any(body is known for known in bodies):
                 yield f"{role}, {body.name}, is no body of the mechanics", "give one that was handed over"
-        if not isinstance(self.surface, Surface):
+        if not isinstance(self.surface, ContactSurface):
             yield (
                 f"its surface is {self.surface!r}",
                 "give a PlaneSurface, SphereSurface, CylinderSurface or HeightSurface",
@@ -256,7 +256,7 @@ class Contact(NamedElement):
 
     def _touched(
         self,
-        surface: Surface,
+        surface: ContactSurface,
         position: Vector,
         velocity: Vector,
         turning: Vector,
