@@ -272,7 +272,7 @@ def study(
             scheduler=scheduler,
             workers=workers,
             resume=resume,
-            told=counter.show_case_progress,
+            on_progress=counter.show_case_progress,
             observer=progress,
         )
     facts = {

@@ -117,9 +117,9 @@ def validate(
       mb2fmu validate theirs.fmu --points published.json --tolerance 1e-9
       mb2fmu validate --check-report out/CartPole.html
     """
-    told = (model, report, json_file, *data, *points)
+    given_options = (model, report, json_file, *data, *points)
     if claimed is not None:
-        _check_report_match(claimed, fmu, runs_nothing=not any(each is not None for each in told))
+        _check_report_match(claimed, fmu, runs_nothing=not any(each is not None for each in given_options))
         return
     _refuse_files_as_start_values(starts)
     if fmu is None or (model is None and not data and not points):

@@ -123,8 +123,8 @@ def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
         yield Text(
             f"not exercised: event {name}: it is not in the perturbed experiment", style=_VERDICT_STYLES["unjudged"]
         )
-    for told in result.untested_switches:
-        yield Text(f"not exercised: what lies beyond {told}", style=_VERDICT_STYLES["unjudged"])
+    for untested_switch in result.untested_switches:
+        yield Text(f"not exercised: what lies beyond {untested_switch}", style=_VERDICT_STYLES["unjudged"])
     for item in result.not_exercised:
         yield Text(f"not exercised: {item.role} {item.name}: {item.reason}", style=_VERDICT_STYLES["unjudged"])
 

@@ -138,7 +138,7 @@ class BuildFolder:
     Args:
         order: What is to be built.
         platform: To build for.
-        told: What the compiler is given when it links.
+        linker_arguments: What the compiler is given when it links.
         tool: The compiler.
         objects: Where compiled translation units are kept.
         zig_cache: Of zig's C libraries.
@@ -150,14 +150,14 @@ class BuildFolder:
         self,
         order: BuildSpecification,
         platform: Platform,
-        told: tuple[str, ...],
+        linker_arguments: tuple[str, ...],
         tool: InstalledCompiler,
         objects: CompiledFileCache,
         zig_cache: Path,
         processors: Executor,
         processes: CompilerProcesses,
     ) -> None:
-        self._order, self._platform, self._told, self._tool = order, platform, told, tool
+        self._order, self._platform, self._linker_arguments, self._tool = order, platform, linker_arguments, tool
         self._processors, self._processes = processors, processes
         self._folder = contextlib.ExitStack()
         self._work = self._folder.enter_context(make_temporary_folder(_ACTION))
@@ -201,7 +201,7 @@ class BuildFolder:
         platform, identifier = self._platform, self._order.identifier
         result = self._work / f"{identifier}{platform.extension}"
         names = [each.name for each in list_platform_translation_units(sources, self._order, platform)]
-        command = [*self._tool.command, *self._told, *names, "-o", result.name, "-lm"]
+        command = [*self._tool.command, *self._linker_arguments, *names, "-o", result.name, "-lm"]
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
             raise command_failure_error(str(platform), command, "made no library", output)

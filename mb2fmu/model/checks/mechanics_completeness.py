@@ -55,7 +55,7 @@ def _compare_rate_units(place: Coordinate, speed: Speed, *, factor: sm.Expr | in
         return
     try:
         wanted, given = parse_unit(derive_rate_unit(place.unit)), parse_unit(speed.unit)
-    except ValueError:  # told where units are judged by themselves
+    except ValueError:  # reported by the checks of single units
         return
     kinds = [tuple(p for i, p in enumerate(unit.exponents) if i != _ANGLE_INDEX) for unit in (wanted, given)]
     if kinds[0] == kinds[1] and (abs(factor) != 1 or math.isclose(wanted.factor, given.factor, rel_tol=1e-12)):

@@ -75,7 +75,7 @@ class _KnownSymbols:
         self.sensed = recorded.motion_symbols if recorded else {}
         self.functions |= {*self.sensed}
         self.outputs = {item.name: item for item in model.declared if isinstance(item, Output)}
-        # declared as something that the mechanics do not have: told once, where it is declared
+        # declared as something that the mechanics do not have: reported once, where it is declared
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
 
 

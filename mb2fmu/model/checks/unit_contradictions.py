@@ -48,8 +48,8 @@ def find_unit_contradictions(definition: ModelDefinition) -> tuple[str, ...]:
     if not isinstance(definition.mechanics, RecordBasedMechanics):
         requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
         uses = collect_mechanics_expressions(definition.mechanics, requests)
-        told = uses if has_mass else [use for use in uses if use.role in {"position", "velocity"}]
-        require_units_of_places(equations, definition.mechanics, told)
+        usable_uses = uses if has_mass else [use for use in uses if use.role in {"position", "velocity"}]
+        require_units_of_places(equations, definition.mechanics, usable_uses)
     for place, expression, unit in _list_declared_expressions(definition):
         equations.require_unit(expression, unit, place)
     unwritten = _list_bases_of_unwritten_ones(definition.mechanics)

@@ -383,13 +383,13 @@ class OutputDeclarations:
             name: What they are called in front of the point.
             energy: False: without the energy, as where the potential energy is not known.
         """
-        told: tuple[tuple[OutputKind, str, str], ...] = (
+        diagnostics: tuple[tuple[OutputKind, str, str], ...] = (
             ("position_residual", "position_residual", "largest violation of a holonomic constraint by the states"),
             ("velocity_residual", "velocity_residual", "largest violation of a velocity constraint by the states"),
             ("constraint_rank", "rank", "number of independent constraints, estimated"),
             ("constraint_condition", "condition", "condition of the constraints' Jacobian, estimated; at most 1e7"),
         )
-        for kind, part, description in told:
+        for kind, part, description in diagnostics:
             self._request(kind, f"{name}.{part}", description=description)
         if energy:
             self._request("total_energy", f"{name}.energy", description="kinetic and potential energy")

@@ -197,7 +197,7 @@ class Contact(NamedElement):
         """Yield places and velocities that are not known."""
         for point in self.points:
             try:
-                self._touch(model, point, sm.S.Zero, lambda _part, value, _unit, _told: sm.sympify(value))
+                self._touch(model, point, sm.S.Zero, lambda _part, value, _unit, _description: sm.sympify(value))
             except (ValueError, TypeError) as error:
                 what = f"where {point.name} is against the surface is not known: {' '.join(str(error).split())}"
                 yield what, "connect both with the mechanism"
@@ -208,10 +208,10 @@ class Contact(NamedElement):
         """Declare loads, parameters and outputs."""
         made: dict[str, sm.Expr] = {}
 
-        def named(part: str, value: SurfaceSize, unit: str, told: str) -> sm.Expr:
+        def named(part: str, value: SurfaceSize, unit: str, description: str) -> sm.Expr:
             """Return a parameter of the contact, made once for all points."""
             if part not in made:
-                made[part] = self.parameter(model, part, value, unit, told, low=0.0)
+                made[part] = self.parameter(model, part, value, unit, description, low=0.0)
             return made[part]
 
         radius = sm.S.Zero if self.radius == 0 else named("radius", self.radius, "m", "of what touches")
@@ -286,8 +286,8 @@ class Contact(NamedElement):
         exponent = self._exponent
         whole = exponent.is_Integer
         unit = {1: "N/m"}.get(int(exponent), f"N/m{int(exponent)}") if whole else "1"
-        told = "of the contact" if whole else f"of the contact, in N/m^{self.exponent}"
-        force = named("stiffness", self.stiffness, unit, told) * self._power(-touch.gap)
+        description = "of the contact" if whole else f"of the contact, in N/m^{self.exponent}"
+        force = named("stiffness", self.stiffness, unit, description) * self._power(-touch.gap)
         if self.dissipation != 0:
             d = named(
                 "dissipation", self.dissipation, "s/m", "of Hunt and Crossley: the force grows by it times approach"

@@ -60,8 +60,10 @@ class Drag(NamedElement):
                 with restore_sympy_caches([frame, self.point]):
                     self.point.vel(frame)
             except ValueError as error:
-                told = " ".join(str(error).split())
-                yield self.fault(f"the velocity of {self.point} is not known: {told}", "connect it with the mechanism")
+                reason = " ".join(str(error).split())
+                yield self.fault(
+                    f"the velocity of {self.point} is not known: {reason}", "connect it with the mechanism"
+                )
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
@@ -110,8 +112,8 @@ class GravityGradient(NamedElement):
             try:
                 self.body.masscenter.pos_from(self.centre)
             except ValueError as error:
-                told = " ".join(str(error).split())
-                yield self.fault(f"the way to the far mass is not known: {told}", "connect it with the mechanism")
+                reason = " ".join(str(error).split())
+                yield self.fault(f"the way to the far mass is not known: {reason}", "connect it with the mechanism")
 
     def declare(self, model: Model) -> None:
         """Declare loads, parameter and output."""

@@ -82,7 +82,7 @@ def estimate_switching_scales(
     ]
     places = [1 + i for i, state in enumerate(states) if state in definition.coordinates]
     starts = [state.start for state in states if state in definition.coordinates]
-    told: dict[int, Floats] = {}
+    known_powers: dict[int, Floats] = {}
     for gate in _PURE_STATE_VALUES:
         values = np.array(
             [
@@ -96,10 +96,12 @@ def estimate_switching_scales(
         if not found:  # a loop that is not closed there: it is where it starts
             values[places] = starts
             found = _function_powers(surfaces, _SamplePoint(values, powers, ends))
-        told |= {
-            k: row for k, row in enumerate(found) if row is not None and not told.get(k, _DIMENSIONLESS_POWERS).any()
+        known_powers |= {
+            k: row
+            for k, row in enumerate(found)
+            if row is not None and not known_powers.get(k, _DIMENSIONLESS_POWERS).any()
         }
-    return tuple(_round_to_power_of_two(told.get(k, _DIMENSIONLESS_POWERS), natural) for k in range(count))
+    return tuple(_round_to_power_of_two(known_powers.get(k, _DIMENSIONLESS_POWERS), natural) for k in range(count))
 
 
 def _unit_powers(unit: str) -> list[float]:

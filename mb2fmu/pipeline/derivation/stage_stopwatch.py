@@ -35,8 +35,8 @@ class StageStopwatch:
 
     def activity_reporter(self, stage: str) -> Callable[[str], None] | None:
         """Tell an observer with a method ``report_activity`` in words which part of a stage runs."""
-        told: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
-        return None if told is None else partial(told, stage)
+        report_activity: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
+        return None if report_activity is None else partial(report_activity, stage)
 
     @property
     def timings(self) -> tuple[StageTime, ...]:

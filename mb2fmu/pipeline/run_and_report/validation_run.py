@@ -125,9 +125,11 @@ def validate_fmu(
             fmu, checked, read, largest_speeds=result.largest_speeds, visited_coordinates=result.visited_coordinates,
             equations=reference.equations, runs=result.runs, references=result.references,
         )  # fmt: skip
-        told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
+        accuracy_notes = (
+            (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
+        )
         flexible = validation.list_flexible_body_limitations(checked, read, result.reference)
-        notes = (*flexible, *read.import_notes, *result.notes, *told)  # the first one is shown
+        notes = (*flexible, *read.import_notes, *result.notes, *accuracy_notes)  # the first one is shown
         result = replace(result, independent_check_set=found, notes=notes, default_only=default_only)
     result = replace(result, notes=(*find_unit_contradictions(checked), *result.notes))  # the first one is shown
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)

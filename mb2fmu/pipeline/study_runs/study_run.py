@@ -78,7 +78,7 @@ def run_study(
     workers: int | None = None,
     resume: bool = False,
     client: Any = None,
-    told: CaseProgressCallback | None = None,
+    on_progress: CaseProgressCallback | None = None,
     observer: StageObserver | None = None,
 ) -> StudyOutcome:
     """Run all cases of a plan; finished cases are kept, however this ends.
@@ -91,7 +91,7 @@ def run_study(
         workers: Of ``local``: how many processes; None: one per processor.
         resume: Go on with the study that is in the folder.
         client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
-        told: Is notified of progress.
+        on_progress: Is notified of progress.
         observer: Is notified of the stages before.
 
     Raises:
@@ -109,7 +109,7 @@ def run_study(
     store = StudyStore(Path(folder), study, (name, content), written)
     with store.lock_folder():
         store.prepare_study_folder(resume=resume)
-        say = told or (lambda _done, _n, _failed: None)
+        say = on_progress or (lambda _done, _n, _failed: None)
         left = np.flatnonzero(~store.done).tolist()
         say(int(store.done.sum()), len(store.done), store.failed)
         try:

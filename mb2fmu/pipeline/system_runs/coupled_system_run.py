@@ -159,10 +159,11 @@ def _load_components(system: CoupledSystem, folder: Path, observer: StageObserve
         except ToolError:
             raise
         except Mb2FmuError as error:
-            told = error.faults or (Fault(str(error)),)
+            faults_of_component = error.faults or (Fault(str(error)),)
             where = f"{declared.where}, {declared.name}"
             faults += [
-                Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
+                Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy)
+                for each in faults_of_component
             ]
     if faults:
         others = list(
@@ -299,8 +300,8 @@ def run_coupled_system(
 
 def _progress_callback(observer: StageObserver | None, stage: str) -> Callable[[float], None] | None:
     """Tell an observer with a method ``report_progress`` which part of a stage is done."""
-    told: Callable[[str, float], None] | None = getattr(observer, "report_progress", None)
-    return None if told is None else partial(told, stage)
+    report_progress: Callable[[str, float], None] | None = getattr(observer, "report_progress", None)
+    return None if report_progress is None else partial(report_progress, stage)
 
 
 def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:

@@ -21,8 +21,8 @@ def format_audit_headline(result: AuditResult) -> str:
     parts = [
         f"{result.count(each)} {each}{'s' * (result.count(each) != 1)}" for each in SEVERITIES if result.count(each)
     ]
-    told = ", ".join(parts) or ("nothing new found" if result.waived else "nothing found")
-    return f"{told}, {len(result.waived)} waived" if result.waived else told
+    counts_text = ", ".join(parts) or ("nothing new found" if result.waived else "nothing found")
+    return f"{counts_text}, {len(result.waived)} waived" if result.waived else counts_text
 
 
 def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:

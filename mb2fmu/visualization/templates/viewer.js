@@ -838,11 +838,11 @@
 
     /** A click on a body says its name, where it is and how fast it moves. */
     picking() {
-      const told = part("picked");
+      const pickedLabel = part("picked");
       let down = null;
       this.canvas.addEventListener("pointerdown", (event) => (down = [event.clientX, event.clientY]));
       this.canvas.addEventListener("click", (event) => {
-        if (!told || !down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
+        if (!pickedLabel || !down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
         const box = this.canvas.getBoundingClientRect();
         const place = new this.THREE.Vector2(
           (2 * (event.clientX - box.left)) / box.width - 1,
@@ -857,15 +857,15 @@
     }
 
     tellPicked() {
-      const told = part("picked");
-      if (!told) return;
+      const pickedLabel = part("picked");
+      if (!pickedLabel) return;
       const body = data.bodies.find((each) => each.pose === this.picked);
       const group = this.picked >= 0 ? this.scene.main.groups[this.picked] : undefined;
-      told.hidden = !group;
+      pickedLabel.hidden = !group;
       if (!group) return;
       const { x, y, z } = group.group.position;
       const place = [x, y, z].map((v) => number(v, 4)).join(", ");
-      told.textContent = `${body ? body.name : "point"}: ${place} m${this.speed()}`;
+      pickedLabel.textContent = `${body ? body.name : "point"}: ${place} m${this.speed()}`;
     }
 
     /** How fast the picked pose moves between two frames, in words. */

@@ -368,7 +368,7 @@ MAX_STEPS_TO_STOP = 200
 """Most steps up to a given stop time."""
 
 
-@register_trial("steps to the stop time that it was told", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
+@register_trial("steps to the given stop time", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
 def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     step_count = min(fixture.affordable_step_count, MAX_STEPS_TO_STOP)

@@ -393,8 +393,9 @@ def try_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
 def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
-    An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
-    told, is late. Such an event withdraws the announcement, and comes at the same instant from another start.
+    An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts
+    the announcement, is late. Such an event withdraws the announcement, and comes at the same instant from another
+    start.
     """
     early_events = [event for event in _collect_events(fixture) if _withdraws_announcement(event)]
     if len(early_events) < MIN_LATE_EVENTS:
