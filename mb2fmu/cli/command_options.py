@@ -107,11 +107,11 @@ def refuse_model_options(what: str, *names: str) -> None:
         click.UsageError: Naming those that were given.
     """
     context = click.get_current_context()
-    asked = set(names) or {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
+    option_names = set(names) or {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
     meant = [
         option.opts[0]
         for option in context.command.params
-        if option.name in asked and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+        if option.name in option_names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
     if meant:
         raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets an FMU's values")

@@ -48,7 +48,7 @@ class _CaseProgress:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=console, disable=self._silent or not console.is_terminal)
         self._task: TaskID | None = None
-        self._said = time.monotonic()
+        self._last_report_time = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -63,8 +63,12 @@ class _CaseProgress:
             self._bar.start()
             self._task = self._bar.add_task(text, total=n)
         self._bar.update(self._task, completed=done, description=text)
-        if not self._terminal and not self._silent and time.monotonic() - self._said > _PROGRESS_INTERVAL_SECONDS:
-            self._said = time.monotonic()
+        if (
+            not self._terminal
+            and not self._silent
+            and time.monotonic() - self._last_report_time > _PROGRESS_INTERVAL_SECONDS
+        ):
+            self._last_report_time = time.monotonic()
             click.echo(f"{done} of {n} {text}", err=True)
 
 
@@ -118,8 +122,8 @@ def _parse_results(_ctx: click.Context, _parameter: click.Parameter, values: tup
     for text in values:
         rest, _, direction = text.rpartition(":")
         directed = {"direction": direction} if rest and direction in CROSSING_DIRECTIONS else {}
-        name, _, asked = (rest if directed else text).rpartition(":")
-        take, equals, level = asked.partition("=")
+        name, _, statistic = (rest if directed else text).rpartition(":")
+        take, equals, level = statistic.partition("=")
         if not name or take not in REDUCTION_KINDS:
             found[text] = {"of": text}
         else:
@@ -191,8 +195,10 @@ def _form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str,
     if source.suffix == ".toml":
         if given:
             names = {"table": "cases", "fixed": "at", "inputs": "input", "results": "result", "arguments": "set"}
-            said = ", ".join(f"--{names.get(name, name).replace('_', '-')}" for name in given)
-            raise click.UsageError(f"{said}: a plan says this itself; write it into {source}, or name an FMU or model")
+            option_list = ", ".join(f"--{names.get(name, name).replace('_', '-')}" for name in given)
+            raise click.UsageError(
+                f"{option_list}: a plan says this itself; write it into {source}, or name an FMU or model"
+            )
         return source
     plan: dict[str, Any] = {"fmu" if source.suffix == ".fmu" else "model": str(source)}
     for key, name in (("set", "fixed"), *((each, each) for each in ("arguments", "inputs", "results", "vary"))):

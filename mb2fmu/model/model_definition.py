@@ -34,7 +34,7 @@ class ModelDefinition(Declarations):
         constraints: What is said of constraints, in order of declaration.
         outputs: Expressions and requests, in order of declaration.
         potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
-        looks: Shapes, traced points and arrows, in order of declaration.
+        appearance_items: Shapes, traced points and arrows, in order of declaration.
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
         loops: Closed forms of loops that the model says itself.
         events: That the model says itself, in order of declaration.
@@ -53,7 +53,7 @@ class ModelDefinition(Declarations):
     outputs: tuple[Output | OutputRequest, ...]
     potential_energy: sm.Expr | None
     constraints: tuple[Constraint, ...] = ()
-    looks: tuple[AppearanceItem, ...] = ()
+    appearance_items: tuple[AppearanceItem, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()

@@ -358,9 +358,9 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
         raise ModelError("the robot's settings do not fit it:", faults)
     request_reactions(model, mechanics, robot.joints.part_names)
     speeds = [item for item in model.declared if isinstance(item, Speed)]
-    asked = declare_joint_space_outputs(settings, speeds, mechanics)
-    mechanics.desired_accelerations = tuple(item.symbol for item in asked.inputs)
-    model.declared += [*asked.inputs, *asked.requests]
+    joint_space = declare_joint_space_outputs(settings, speeds, mechanics)
+    mechanics.desired_accelerations = tuple(item.symbol for item in joint_space.inputs)
+    model.declared += [*joint_space.inputs, *joint_space.requests]
     if settings.energy:
         model.output_kinetic_energy()
         model.output_potential_energy()

@@ -515,7 +515,7 @@ class _VariableDescriber:
         ]
         found = find_all_result_dependencies(self._program, entries, self._fixed)
         lists = {id(each): each for several in found.values() for each in several}
-        said = {
+        described = {
             key: tuple(
                 VariableDependency(self._known[item.group][item.index], _DEPENDENCY_KINDS[item.kind])
                 for item in each
@@ -530,9 +530,9 @@ class _VariableDescriber:
             for i, each in enumerate(several)
             if any(item.group == "memory" and item.index >= first for item in each)
         }
-        on = {item.on for each in found.get("surfaces", []) for item in said[id(each)]}
+        on = {item.on for each in found.get("surfaces", []) for item in described[id(each)]}
         self._by_modes = tuple(VariableDependency(name) for name in sorted(on))
-        return {entry: [said[id(each)] for each in several] for entry, several in found.items()}
+        return {entry: [described[id(each)] for each in several] for entry, several in found.items()}
 
 
 def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -> FmuVariable:

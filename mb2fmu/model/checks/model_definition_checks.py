@@ -301,7 +301,7 @@ def check_model(model: Model) -> ModelDefinition:
         diagram=model.diagram,
         terminals=resolve_terminal_members(model),
         arrays=resolve_array_members(model),
-        looks=tuple(model.looks),
+        appearance_items=tuple(model.appearance_items),
         ground=model.ground,
         loops=tuple(model.loops),
         given=model.given,
@@ -549,14 +549,16 @@ def _belongs_to_mechanics(model: Model, subject: Any) -> bool:
 def _appearance_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of shapes, traces and arrows."""
     parameters = frozenset(parameter.symbol for parameter in _declared_items(model, Parameter))
-    if model.looks and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
+    if model.appearance_items and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
         remedy = "say model.place_in(N, O) with the inertial frame and origin of your points"
-        yield Fault("pictures need an inertial frame, which the mechanics do not have", model.looks[0].where, remedy)
-    for look in model.looks:
-        yield from (Fault(what, look.where, remedy) for what, remedy in appearance_item_faults(look, parameters))
-        if isinstance(look, LoadArrow) and not (_belongs_to_mechanics(model, look.load) or _is_pair(look.load)):
+        yield Fault(
+            "pictures need an inertial frame, which the mechanics do not have", model.appearance_items[0].where, remedy
+        )
+    for item in model.appearance_items:
+        yield from (Fault(what, item.where, remedy) for what, remedy in appearance_item_faults(item, parameters))
+        if isinstance(item, LoadArrow) and not (_belongs_to_mechanics(model, item.load) or _is_pair(item.load)):
             remedy = "give one of the mechanics' loads or actuators, or a pair (point, vector)"
-            yield Fault(f"an arrow is asked of {look.load}, which is none of them", look.where, remedy)
+            yield Fault(f"an arrow is requested for {item.load}, which is none of them", item.where, remedy)
 
 
 def _is_pair(load: Any) -> bool:

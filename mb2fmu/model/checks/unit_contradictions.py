@@ -113,7 +113,7 @@ def _read_unit(text: str) -> Exponents:
 def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
     """Return a sentence: what does not fit, where, and what to write."""
     items = sorted((declared[s] for s in found.symbols if s in declared), key=lambda item: item.name)
-    said = ", ".join(f"{item.name} in {item.unit}" for item in items)
+    member_list = ", ".join(f"{item.name} in {item.unit}" for item in items)
     what = f"{found.place}: {found.expression}"
     one, other = (format_exponents(side.known) for side in found.sides)
     if are_commensurable_units(found.difference):
@@ -122,9 +122,9 @@ def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
             f"{item.name} in {format_base_units(item.unit)}, with its value as '… {item.unit}'" for item in scaled
         ]
         remedy = f"declare {', '.join(remedies)}" if remedies else "convert it there"
-        return f"{what} is taken in {other} as it stands ({said}) → {remedy}"
+        return f"{what} is taken in {other} as it stands ({member_list}) → {remedy}"
     if any(side.unknowns for side in found.sides):
-        return f"{what}: the units of the terms differ by {format_exponents(found.difference)} ({said})"
+        return f"{what}: the units of the terms differ by {format_exponents(found.difference)} ({member_list})"
     if found.of_terms:
-        return f"{what}: {one} and {other} are added or compared ({said})"
-    return f"{what} is in {one}, where {other} is needed ({said})"
+        return f"{what}: {one} and {other} are added or compared ({member_list})"
+    return f"{what} is in {one}, where {other} is needed ({member_list})"

@@ -483,7 +483,7 @@ class FlexibleBody:
         else:
             vertices, triangles, shapes = triangulate_node_surface(self.data, faces, where)
         carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
-        model.looks.append(
+        model.appearance_items.append(
             FlexibleMeshShape(
                 body=self.body,
                 origin=self._origin,

@@ -164,8 +164,8 @@ def is_rigid_body(body: Any) -> bool:
     SymPy's own ``Body`` is a ``RigidBody`` and a ``Particle`` at once: it says of itself which of the two it is, by
     ``is_rigidbody``. Of all other bodies their inertia shows it.
     """
-    said = getattr(body, "is_rigidbody", None)
-    return getattr(body, "central_inertia", None) is not None if said is None else bool(said)
+    is_rigid = getattr(body, "is_rigidbody", None)
+    return getattr(body, "central_inertia", None) is not None if is_rigid is None else bool(is_rigid)
 
 
 def needs_inertia(body: Any, frame: ReferenceFrame | None) -> bool:

@@ -275,8 +275,8 @@ def _changing_parameters(adopted: AdoptedModelContent) -> Iterator[str]:
     """Yield what is to be mended where a parameter has other values at other instants of the script's integration."""
     for each in adopted.quantities:
         if each.kind == "parameter" and each.doubt:
-            said = f"{each.symbol} is a parameter of {each.value:g}, but in the script {each.doubt}"
-            yield f"{said}: make it one of dynamicsymbols there"
+            note = f"{each.symbol} is a parameter of {each.value:g}, but in the script {each.doubt}"
+            yield f"{note}: make it one of dynamicsymbols there"
 
 
 def _may_start_elsewhere(run: ScriptRun) -> bool:

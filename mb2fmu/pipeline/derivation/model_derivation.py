@@ -139,23 +139,25 @@ class _FormulationChoice:
     why: str
 
 
-def _list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
+def _list_candidate_equations(
+    mechanism: Mechanism, requested: Method | Literal["auto"]
+) -> tuple[EquationsOfMotion, ...]:
     """Return the equations by every formulation that may be cheapest, or by the requested one.
 
     Args:
         mechanism: As read.
-        asked: ``auto`` leaves all open, ``recursive`` the choice between its variants only.
+        requested: ``auto`` leaves all open, ``recursive`` the choice between its variants only.
 
     Raises:
         FormulationError: If none applies, with every reason.
     """
-    if asked not in OPEN_METHOD_CHOICES:
-        return (formulations.formulate(mechanism, asked),)
+    if requested not in OPEN_METHOD_CHOICES:
+        return (formulations.formulate(mechanism, requested),)
     answers = formulations.check_all_formulations(mechanism)
     if not answers["recursive"].is_applicable:
-        return (formulations.formulate(mechanism, asked),)
+        return (formulations.formulate(mechanism, requested),)
     methods: list[Method] = []
-    if asked == "auto" and len(mechanism.bodies) <= _MAX_TMT_BODIES:
+    if requested == "auto" and len(mechanism.bodies) <= _MAX_TMT_BODIES:
         methods.append(formulations.choose_formulation(mechanism)[0])
     articulated = answers["recursive-articulated"].is_applicable
     if not articulated or len(mechanism.u) <= _MAX_FULL_MASS_MATRIX_SPEEDS:
@@ -173,11 +175,11 @@ def _choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> _Formu
     costs = [
         estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
     ]
-    judged = [
+    candidates = [
         c if one.recursion else max(c / _READABLE_COST_FACTOR, c - _MAX_READABLE_EXTRA_COST)
         for one, c in zip(equations, costs, strict=True)
     ]
-    best = judged.index(min(judged))
+    best = candidates.index(min(candidates))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"

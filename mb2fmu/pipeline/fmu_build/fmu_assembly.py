@@ -80,8 +80,8 @@ def _build_native(
             compilation.begin(sources)
             description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
-            looks = draw_model_scene(derivation)
-            drawn = package.make_fmu_pictures(described, looks.diagram)
+            scene_and_picture = draw_model_scene(derivation)
+            drawn = package.make_fmu_pictures(described, scene_and_picture.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
         if component:
@@ -90,8 +90,8 @@ def _build_native(
             description = description.joined(emit_c.emit_wasm_component_manifest())
     with stage("build"):
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
-        core = core.joined(looks.files)
-    return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+        core = core.joined(scene_and_picture.files)
+    return FmuBuild(derivation, described, sources, description, binaries, scene_and_picture.scene, core, stage.timings)
 
 
 def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInterface:
@@ -117,11 +117,11 @@ def fmi_major_version(options: BuildOptions) -> Literal["2", "3"]:
     Raises:
         InterfaceError: It is none that FMUs are built for.
     """
-    asked = options.get("fmi", "2")
+    requested = options.get("fmi", "2")
     for known in get_args(FmiVersion):
-        if type(asked) is type(known) and asked == known:
+        if type(requested) is type(known) and requested == known:
             return "3" if str(known).startswith("3") else "2"
-    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
+    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {requested!r}", "fmi", 'use "2" or "3"')
     raise InterfaceError("no such FMU can be built:", [fault])
 
 
@@ -171,9 +171,11 @@ def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildO
         sources = emit_python.emit_python_sources(derivation.program, described)
         description = emit_xml.emit_description_files(described)
     with stage("build"):
-        looks = draw_model_scene(derivation)
-        core = package.build_python_fmu(sources, description, described).joined(looks.files)
-    return FmuBuild(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
+        scene_and_picture = draw_model_scene(derivation)
+        core = package.build_python_fmu(sources, description, described).joined(scene_and_picture.files)
+    return FmuBuild(
+        derivation, described, sources, description, FileTree({}), scene_and_picture.scene, core, stage.timings
+    )
 
 
 def _refuse_native_options(options: BuildOptions) -> None:

@@ -223,8 +223,8 @@ def render_report_beside_fmu(
         archive: What lies beside it; None: what was judged.
         content: Of the page in the FMU, if one was made.
     """
-    judged = str(validated.result.provenance["fmu_sha256"])
-    name = judged if archive is None else hashlib.sha256(archive).hexdigest()
+    validated_hash = str(validated.result.provenance["fmu_sha256"])
+    name = validated_hash if archive is None else hashlib.sha256(archive).hexdigest()
     content = content or SharedPageContent(validated, built)
     return _render_report(validated, built, command, timings, None, content, name)
 

@@ -177,7 +177,9 @@ def _add_parameter_derivatives(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
         scale=np.tile(ensemble.scale, len(to) + 1),
-        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_explicit_integrator(carrying, judged=own))),
+        motion=_compile_integrator_lazily(
+            cache(lambda: toolchain.compile_explicit_integrator(carrying, step_control_states=own))
+        ),
         implicit_motion=_compile_integrator_lazily(
             cache(lambda: _compile_implicit_motion_with_derivatives(program, leaves, own))
         ),
@@ -208,7 +210,7 @@ def _compile_implicit_motion_with_derivatives(
     from mb2fmu.fmu import toolchain
 
     native = derivatives.add_variational_jacobian(_add_jacobian(program, "the model"), leaves)
-    return toolchain.compile_implicit_integrator(native, judged=own)
+    return toolchain.compile_implicit_integrator(native, step_control_states=own)
 
 
 def _compile_implicit_motion(program: Program, name: str) -> CompiledIntegrator:
@@ -291,10 +293,10 @@ def _simulate_with_derivatives(
     ensemble: Ensemble,
     derivation: Derivation,
     to: tuple[str, ...],
-    asked: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
+    run_arguments: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
 ) -> BatchResult:
     """Return instances as the FMU moves them, with derivatives; NaN, and the reason, where there are none."""
-    x0, p, course, states, outputs = asked
+    x0, p, course, states, outputs = run_arguments
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
     own = [place for place in outputs if place < n_y]
     moved = motion(x0[:, :n_x], p, replace(course, scale=course.scale[:n_x]), states, own)

@@ -138,8 +138,8 @@ def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorR
     """Return interface type → the worst quantities."""
     kinds = {}
     for kind in moved.kinds:
-        judged: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
-        ordered = sorted(judged, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
+        quantities: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
+        ordered = sorted(quantities, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
         kinds[INTERFACE_TYPE_NAMES[kind.simulation.kind]] = tuple(map(form_error_row, ordered[:_MAX_WORST_ROWS]))
     return kinds
 

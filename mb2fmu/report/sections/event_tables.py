@@ -31,10 +31,10 @@ def describe_event_verdict_counts(result: ValidationResult) -> str:
     events = result.all_events
     if not events:
         return ""
-    judged = [event for event in events if event.verdict != "unjudged"]
-    passed = sum(event.verdict == "passed" for event in judged)
-    left = len(events) - len(judged)
-    return f"{passed} of {len(judged)} events as they should be" + (f", {left} not judged" if left else "")
+    judged_events = [event for event in events if event.verdict != "unjudged"]
+    passed = sum(event.verdict == "passed" for event in judged_events)
+    left = len(events) - len(judged_events)
+    return f"{passed} of {len(judged_events)} events as they should be" + (f", {left} not judged" if left else "")
 
 
 def list_event_failures(result: ValidationResult) -> Iterator[str]:

@@ -89,11 +89,11 @@ def _describe_verdict(result: ValidationResult) -> str:
             "The FMU moves as the mechanism does in the default experiment. With other parameters, start values and "
             "inputs nothing was exercised, so it may have them wrong."
         )
-    cause, said = (
+    cause, description = (
         find_likeliest_failure_cause(result),
         f"The FMU {'failed' if result.has_failures else 'was not judged'}.",
     )
-    return f"{said} Likely cause: {cause}" if cause else said
+    return f"{description} Likely cause: {cause}" if cause else description
 
 
 def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
@@ -149,21 +149,21 @@ def list_invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     return tuple(map(form_error_row, result.invariants))
 
 
-def form_error_row(judged: VariableResult | InvariantResult) -> ErrorRow:
+def form_error_row(result: VariableResult | InvariantResult) -> ErrorRow:
     """Return a row without a link to a chart."""
-    error = judged.error if isinstance(judged, VariableResult) else judged.value
+    error = result.error if isinstance(result, VariableResult) else result.value
     return ErrorRow(
-        name=judged.name,
+        name=result.name,
         anchor="",
-        unit=judged.unit,
+        unit=result.unit,
         largest=make_display_number(error),
         error=make_display_number(error),
-        bound=make_display_number(judged.bound),
-        ratio=make_display_number(judged.ratio),
-        bar_length=error_bar_width(judged.ratio),
-        when=make_display_number(judged.at),
-        verdict=judged.verdict,
-        state=_VERDICT_COLOURS[judged.verdict],
+        bound=make_display_number(result.bound),
+        ratio=make_display_number(result.ratio),
+        bar_length=error_bar_width(result.ratio),
+        when=make_display_number(result.at),
+        verdict=result.verdict,
+        state=_VERDICT_COLOURS[result.verdict],
     )
 
 
@@ -255,7 +255,7 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[ExternalCheckerRow
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.other_interface_types)):
         steps = _format_count(len(simulation.time) - 1, "step")
-        said = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
+        description = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
             _format_count(len(simulation.log), "message") + " from the FMU"
             if simulation.log
             else "no message from the FMU"
@@ -264,7 +264,7 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[ExternalCheckerRow
             f"{f'fmpy {version}'.strip()}: {INTERFACE_TYPE_NAMES[simulation.kind]}",
             "ran",
             "good",
-            (said, *simulation.log[:5]),
+            (description, *simulation.log[:5]),
         )
 
 
@@ -419,9 +419,9 @@ def _largest_reference_uncertainty(result: ValidationResult) -> float:
     reference = result.reference.trajectory
     parts = [0.0]
     for v in result.variables:
-        judged = (reference.time <= v.horizon) & (v.bounds > 0)
+        compared = (reference.time <= v.horizon) & (v.bounds > 0)
         uncertainty = reference.uncertainty[:, reference.column(v.name)]
-        parts.append(float(np.max(uncertainty[judged] / v.bounds[judged], initial=0.0)))
+        parts.append(float(np.max(uncertainty[compared] / v.bounds[compared], initial=0.0)))
     return max(parts)
 
 

@@ -104,15 +104,15 @@ class _RobotReader:
         )
         scenery = replace(
             scenery,
-            bendings=tuple(self.bending.form_bendings(self.definition.looks)),
+            bendings=tuple(self.bending.form_bendings(self.definition.appearance_items)),
             hidden_bodies=tuple(each.name for link in self.robot.flexible for each in link.body.particles),
         )
         d = self.definition
         records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
         records = self._add_contacts(self._add_loop_rows(records))
         joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
-        asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        named = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
+        numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=named, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _form_tree_records(

@@ -198,10 +198,10 @@ class _StickingSwitch:
     def trial(self) -> ModelicaModeVariable:
         """What became of the trial to hold it again."""
         tried = f"tried{self.number}"
-        judged = f"(if pre({tried}) * {self.drive} < {_HELD_DRIVE_LIMIT} then 2.0 else 3.0)"
+        trial_result = f"(if pre({tried}) * {self.drive} < {_HELD_DRIVE_LIMIT} then 2.0 else 3.0)"
         changes = f"doing > 0.5 and doing < 2.5 and pre({tried}) > 2.5"
         value = (
-            f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then pre({self.mode}) "
+            f"noEvent(if {self._is_judged} then {trial_result} elseif {self._is_chosen} then pre({self.mode}) "
             f"elseif {_EVENT_ENDS} or {changes} then 0.0 else pre({tried}))"
         )
         return ModelicaModeVariable(tried, f"{self.title}: of its trial to be held again", 0.0, value)
@@ -209,8 +209,8 @@ class _StickingSwitch:
     def hold_again(self, mode: ModelicaModeVariable) -> ModelicaModeVariable:
         """Return its mode, which a trial sets first of all."""
         tried = f"pre(tried{self.number})"
-        judged = f"(if {tried} * {self.drive} < {_HELD_DRIVE_LIMIT} then 0.0 else {tried})"
-        trial = f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then 0.0 elseif "
+        trial_result = f"(if {tried} * {self.drive} < {_HELD_DRIVE_LIMIT} then 0.0 else {tried})"
+        trial = f"noEvent(if {self._is_judged} then {trial_result} elseif {self._is_chosen} then 0.0 elseif "
         return replace(mode, value=mode.value.replace("noEvent(if ", trial, 1))
 
 

@@ -72,15 +72,17 @@ def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterato
     inputs = e.r[: numeric.frozen.inputs]
     known_symbols = [e.t, *e.q, *e.u, *e.z, *inputs, *e.p, *(c.symbol for c in e.calculated_parameters)]
     planner = ExpressionPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
-    judged = [each for each in latches.each if (each.close.free_symbols | each.open.free_symbols) <= {*known_symbols}]
-    conditions = [sm.Piecewise((1, each), (0, True)) for latch in judged for each in (latch.close, latch.open)]
+    checked_latches = [
+        each for each in latches.each if (each.close.free_symbols | each.open.free_symbols) <= {*known_symbols}
+    ]
+    conditions = [sm.Piecewise((1, each), (0, True)) for latch in checked_latches for each in (latch.close, latch.open)]
     plan, prepared = planner.plan(conditions), numeric.prepare(run.parameters)
     count = numeric.n_q + numeric.n_u + numeric.n_z
-    broken_before = [False] * len(judged)
+    broken_before = [False] * len(checked_latches)
     for k, row in enumerate(reference.trajectory.values[:, :count]):
         values = [float(run.time[k]), *row.tolist(), *run.inputs_at(k).tolist(), *prepared]
         holds = plan(values + [0.0] * (planner.size - len(values)))
-        for i, latch in enumerate(judged):
+        for i, latch in enumerate(checked_latches):
             closes, opens = holds[2 * i] > _IN_CONTACT, holds[2 * i + 1] > _IN_CONTACT
             is_closed = row[numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged)] > _IN_CONTACT
             is_broken = opens if is_closed else closes and not opens

@@ -69,10 +69,10 @@ def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> Conta
         size = np.linalg.norm(efforts, axis=1) if same else np.abs(efforts[:, 0])
         values += [_contact_state(touch, columns, size), size]
         unit = touch.units[0]
-        blows = list(_list_impacts(touch, columns, time, impulses.get(touch.impulse_unit, 0.0)))[:_MAX_IMPACTS]
+        impacts = list(_list_impacts(touch, columns, time, impulses.get(touch.impulse_unit, 0.0)))[:_MAX_IMPACTS]
         words = _STATE_WORDS["rough" if touch.kind == "contact" and touch.slides else touch.kind]
         record = {"name": touch.name, "words": list(words), "unit": unit, "impulseUnit": touch.impulse_unit}
-        each.append({**record, "blows": blows})
+        each.append({**record, "blows": impacts})
     pushed = [p for p in drawing.pushed if p.touch in known]
     forces = [columns[drawing.touches[p.touch].efforts[p.effort]][:, None] * p.directions for p in pushed]
     largest = max((float(np.abs(force).max()) for force in forces), default=0.0)
