@@ -377,7 +377,7 @@
   }
 
   /** Contacts, latches and frictions: what they are as words beside the picture; where that is known, arrows of their
-   * forces, marks of what is held, and flashes of blows. Data: see touches.py. */
+   * forces, marks of what is held, and flashes of impacts. Data: see contact_overlay.py. */
   class Touches {
     constructor(THREE, scene, values) {
       this.THREE = THREE;
@@ -403,11 +403,11 @@
       return { place, flash, mark, arrow: this.scene.arrow({ ...place, color: "#d62728", torque: false }) };
     }
 
-    /** The latest blow that still shows, and how much of its light is left. */
-    blow(touch, t) {
-      for (let k = touch.blows.length - 1; k >= 0; k--) {
-        const passed = t - touch.blows[k][0];
-        if (passed >= 0) return passed < this.lasts ? [touch.blows[k], 1 - passed / this.lasts] : null;
+    /** The latest impact that still shows, and how much of its light is left. */
+    impact(touch, t) {
+      for (let k = touch.impacts.length - 1; k >= 0; k--) {
+        const passed = t - touch.impacts[k][0];
+        if (passed >= 0) return passed < this.lasts ? [touch.impacts[k], 1 - passed / this.lasts] : null;
       }
       return null;
     }
@@ -418,22 +418,22 @@
       const now = this.each.map((touch, k) => ({
         state: Math.round(sample(this.values[2 * k], row)),
         effort: sample(this.values[2 * k + 1], row),
-        blow: this.blow(touch, t),
+        impact: this.impact(touch, t),
       }));
       this.each.forEach((touch, k) => this.tell(this.chips[k], touch, now[k]));
       this.places.forEach((each, k) => this.show(each, 2 * this.each.length + 3 * k, row, now[each.place.touch]));
     }
 
-    tell(chip, touch, { state, effort, blow }) {
+    tell(chip, touch, { state, effort, impact }) {
       const held = state ? ` ${number(effort, 3)} ${touch.unit}` : "";
-      const struck = blow && blow[0][2] ? ` ⚡ ${number(blow[0][2], 3)} ${touch.impulseUnit}` : blow ? " ⚡" : "";
-      const text = this.known ? `${touch.name}: ${touch.words[state]}${held}${struck}` : `${touch.name}: not known here`;
+      const impulseText = impact && impact[0][2] ? ` ⚡ ${number(impact[0][2], 3)} ${touch.impulseUnit}` : impact ? " ⚡" : "";
+      const text = this.known ? `${touch.name}: ${touch.words[state]}${held}${impulseText}` : `${touch.name}: not known here`;
       if (chip.textContent !== text) chip.textContent = text;
       chip.dataset.state = this.known ? ["open", "held", "slides"][state] : "open";
-      chip.dataset.blow = this.known && blow ? "yes" : "no";
+      chip.dataset.impact = this.known && impact ? "yes" : "no";
     }
 
-    show({ place, flash, mark, arrow }, first, row, { state, blow }) {
+    show({ place, flash, mark, arrow }, first, row, { state, impact }) {
       const at = this.scene.place(place);
       const wanted = this.known && arrowsWanted();
       const c = this.values.slice(first, first + 3).map((channel) => sample(channel, row));
@@ -442,11 +442,11 @@
       mark.material.color.set(state === 1 ? 0x14713d : 0xc4620f);
       mark.scale.setScalar(1.3 * data.unit);
       mark.position.copy(at);
-      flash.visible = wanted && Boolean(blow);
-      if (!blow) return;
+      flash.visible = wanted && Boolean(impact);
+      if (!impact) return;
       flash.position.copy(at);
-      flash.scale.setScalar((2.5 + 5 * Math.sqrt(blow[0][1])) * data.unit);
-      flash.material.opacity = 0.75 * blow[1];
+      flash.scale.setScalar((2.5 + 5 * Math.sqrt(impact[0][1])) * data.unit);
+      flash.material.opacity = 0.75 * impact[1];
     }
   }
 
