@@ -68,7 +68,7 @@ def solve_frictional_impulses(b: ProgramBuilder, impact: FrictionalImpactProblem
     Args:
         b: Takes the nodes.
         impact: Just before.
-        sequential: Each contact that approaches is struck by itself, in order; else all that are closed together.
+        sequential: Each approaching contact has an impact of its own, in order; else all that are closed together.
     """
     count = len(impact.resting)
     found = _ImpactSolution([b.constant(0.0)] * len(impact.rates), [*impact.resting], [*impact.sliding])
@@ -94,7 +94,7 @@ def solve_frictional_impulses(b: ProgramBuilder, impact: FrictionalImpactProblem
 def _apply_impact(
     b: ProgramBuilder, impact: FrictionalImpactProblem, some: Sequence[int], found: _ImpactSolution
 ) -> None:
-    """Strike some contacts together, if one of them approaches."""
+    """Apply one impact to some contacts together, if one of them approaches."""
     zero, half = b.constant(0.0), b.constant(0.5)
     whole = impact.frictions
     tangents = [whole.tangents[k] for k in some if whole.tangents[k] >= 0]

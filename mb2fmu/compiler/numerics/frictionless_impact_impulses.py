@@ -115,7 +115,7 @@ class FrictionlessImpactProblem:
         resting: 1 or 0.
         restitution: Coefficients.
         rest_below: Speeds.
-        settled: Speeds by which a resting contact must approach to be struck, or part to be thrown off.
+        settled: Speeds at which a resting contact must approach for another impact, or part to open.
     """
 
     W: NodeMatrix
@@ -128,7 +128,7 @@ class FrictionlessImpactProblem:
 
 
 def solve_sequential_impulses(b: ProgramBuilder, impact: FrictionlessImpactProblem) -> tuple[list[int], list[int]]:
-    """Return impulses and resting contacts: approaching contacts are struck one by one, in order."""
+    """Return impulses and resting contacts: approaching contacts have their impacts one by one, in order."""
     zero = b.constant(0.0)
     impulses: list[int] = []
     rests = []

@@ -4,12 +4,12 @@ Equations read ``pre(mode)``: the mode in force. The clause does at an event wha
 unit, one thing in each iteration of the event, until nothing is left to do:
 
     1  change     the mode whose margin is the most negative one
-    2  let go     what was held and has been set in motion slips
+    2  release    what was held and has been set in motion slips
     3  set        states, as the entry ``event`` says: what friction holds is at rest exactly, impacts, latches, resets
-   -1  hold       for a trial: of two frictions and more, one that was let go in this event, and is at rest still
+   -1  hold       for a trial: of two frictions and more, one that was released in this event, and is at rest still
    -2  judge      the trial: it is held again, once in an event, if less than its sliding friction holds it
 
-``stage`` says what is to come: 0 nothing, 1 to set when no margin is negative any more, 2 to let go, 3 to set at once,
+``stage`` says what is to come: 0 nothing, 1 to set when no margin is negative any more, 2 to release, 3 to set at once,
 4 to judge. A trial needs an iteration of its own, for equations read the mode in force. ``again`` is the number of the
 friction to try, 0 if there is none; ``tried`` of each one is its side during the trial, 2 once it is held again, and 3
 once it slips on, until other modes change.
@@ -179,7 +179,7 @@ class _StickingSwitch:
 
     @property
     def can_be_tried(self) -> str:
-        """The condition that it was let go at rest, and not tried yet."""
+        """The condition that it was released at rest, and not tried yet."""
         tried = f"pre(tried{self.number})"
         return f"{self.slips} and {tried} < 0.5 and {tried} > -0.5 and {_near_rest(self.surface)}"
 
@@ -215,7 +215,7 @@ class _StickingSwitch:
 
 
 def _add_trials(events: ModelicaEvents, sticking: Sequence[_StickingSwitch]) -> ModelicaEvents:
-    """Return the events with trials to hold again what was let go."""
+    """Return the events with trials to hold again what was released."""
     trials = {each.mode: each for each in sticking}
     modes = [trials[mode.name].hold_again(mode) if mode.name in trials else mode for mode in events.modes]
     return replace(

@@ -8,7 +8,7 @@ by trying:
     a contact that rests    N >= 0, and while it sticks |T| <= mu N
     one that slides         its slip has the sense in which it slides
     one that is open        g >= 0
-    one that is struck      g = 0
+    one with an impact      g = 0
 
 At all communication points:
 
@@ -175,7 +175,7 @@ class _ContactLaws:
             else:
                 laws.append((_excess_ratio(-gap, depth), f"{contact.name} is open and penetrates"))
             if after[self._impact_counts[k]] > x[self._impact_counts[k]]:
-                laws.append((_excess_ratio(abs(gap), depth), f"{contact.name} is struck apart"))
+                laws.append((_excess_ratio(abs(gap), depth), f"{contact.name} has an impact while it is open"))
         for j, k in enumerate(self._normal_of_friction):
             slip, coefficient = numbers[3 * len(N) + 2 * j : 3 * len(N) + 2 * j + 2]
             sense, name = x[self._sliding[j]], self._contacts.each[k].name
