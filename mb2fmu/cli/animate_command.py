@@ -42,7 +42,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     type=click.Path(path_type=Path),
     metavar="FILE.html|DIR",
     callback=require_page_path,
-    help="The page, or the folder for it; NAME.html here if no picture is asked for either.",
+    help="The page, or the folder for it; NAME.html here if no picture is requested either.",
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")

@@ -49,7 +49,7 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 )
 @click.option("--skip", multiple=True, metavar="RULE", help="Do not judge these rules. May be repeated.")
 @click.option("--no-run", is_flag=True, help="Do not run the FMU: judge archive, description and binaries only.")
-@click.option("--no-checkers", is_flag=True, help="Do not ask fmpy and fmutool too.")
+@click.option("--no-checkers", is_flag=True, help="Do not run fmpy and fmutool too.")
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "note"]), default="error", show_default=True,
     help="From which severity on the exit code is 1.",

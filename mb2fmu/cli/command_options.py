@@ -100,7 +100,7 @@ def refuse_model_options(what: str, *names: str) -> None:
     """End the command if it was given options that apply to models only.
 
     Args:
-        what: What was handed over, as it is called in the message.
+        what: What was given, as it is called in the message.
         names: Of the command's parameters; all of a robot, and ``--set``, if none is named.
 
     Raises:

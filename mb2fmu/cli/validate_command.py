@@ -196,7 +196,7 @@ def _parse_numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _check_report_match(report: Path, fmu: Path | None, *, runs_nothing: bool) -> None:
-    """Tell whether a report and an FMU belong together; end with exit code 0 or 1."""
+    """Report whether a report and an FMU belong together; end with exit code 0 or 1."""
     from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 
     if not runs_nothing:

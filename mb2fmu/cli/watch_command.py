@@ -47,11 +47,11 @@ def watch(
     if not path.is_file():
         raise ModelError("there is nothing to watch:", [Fault("there is no such file", str(path), "mb2fmu new NAME")])
 
-    def tell(address: str) -> None:
+    def print_address(address: str) -> None:
         """Print the address, and open it where that is requested."""
         if not is_quiet_option_given():
             click.echo(f"{path.name} is shown at {address}; Ctrl-C ends this.")
         if opens:
             webbrowser.open(address)
 
-    serve_model(path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=tell)
+    serve_model(path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=print_address)

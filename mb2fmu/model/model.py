@@ -1,8 +1,8 @@
 """Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
 
 A ``Model`` collects declarations without judging them; ``model_definition_checks.check_model`` judges all of them at
-once and hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics
-are handed over as they are.
+once and returns a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics
+are used as they are.
 """
 
 from __future__ import annotations

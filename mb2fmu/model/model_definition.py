@@ -29,7 +29,7 @@ class ModelDefinition(Declarations):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
-        mechanics: As handed over, with the loads that were added.
+        mechanics: As given, with the loads that were added.
         constraint_forces: In order of declaration.
         constraints: What is said of constraints, in order of declaration.
         outputs: Expressions and requests, in order of declaration.
@@ -39,7 +39,7 @@ class ModelDefinition(Declarations):
         loops: Closed forms of loops that the model says itself.
         events: That the model says itself, in order of declaration.
         contacts: Unilateral ones, in order of declaration.
-        known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
+        known_potentials: (loads that were added, their potential energy together in J), as elements declare it.
         element_of_load: (load that was added, name of the element that added it).
         latches: In order of declaration.
         flexible_bodies: ``FlexibleBody`` objects that were added.

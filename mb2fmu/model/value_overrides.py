@@ -84,7 +84,7 @@ def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> Any
             for name, number in numbers.items()
             for fault in find_declared_value_bound_faults(settable[name], number)
         ]
-        raise ModelError(f"{model.name} cannot be set as asked:", faults)
+        raise ModelError(f"{model.name} cannot be set as requested:", faults)
     return _copy_with_numbers(model, numbers)
 
 

@@ -352,7 +352,9 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
             request_frame_outputs(model, mechanics, item)
         else:
             near = ", ".join(mechanics.frames)
-            faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
+            faults.append(
+                Fault(f"an output is requested for {item.frame!r}, which is no link", "", f"there are {near}")
+            )
     faults += robot_reaction_setting_faults(mechanics)
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)

@@ -5,7 +5,7 @@ model's own events. Output: a program without jumps, with ``indicators`` (margin
 ``surfaces`` (the switches' arguments, and factors of what sticks), ``event`` (states after it, conditions that hold),
 and ``next_time_event`` with ``instants`` where switches depend on time alone. Reasons: docs/decisions/0035.
 
-Promises: a program without switches and events is handed back as it is, the same object.
+Promises: a program without switches and events is returned as it is, the same object.
 
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """

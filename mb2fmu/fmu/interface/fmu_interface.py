@@ -281,7 +281,7 @@ class FmuCapabilities:
         intermediate_update: Inputs and outputs can be accessed within a communication step; FMI 3.0 only.
         early_return: A step ends after an intermediate update if the importer wants; FMI 3.0 only.
         event_mode: Co-Simulation steps end at events if the importer handles them; FMI 3.0 only.
-        remembers: Something is remembered from one accepted step to the next, so that the importer must tell of them.
+        remembers: Something is kept from one accepted step to the next: the importer must announce accepted steps.
     """
 
     needs_execution_tool: bool

@@ -86,7 +86,7 @@ class _VariableWithUnit(Protocol):
 
 
 def list_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[str, VariableType]:
-    """Return unit → type, for units that tell their quantity, in the order of first use.
+    """Return unit → type, for units that determine their quantity, in the order of first use.
 
     A type is named as its quantity, with the unit behind it if the quantity is measured in several units; an underscore
     is appended as long as a variable has that name.

@@ -8,7 +8,7 @@ which stay the states: with q' = K u + k0,
 
     (Kᵀ M_q K) u' = Kᵀ (f_q - M_q (K' u + k0')).
 
-A ``LagrangesMethod`` handed over is taken with its own Lagrangian and loads; its speeds are q'.
+A given ``LagrangesMethod`` is taken with its own Lagrangian and loads; its speeds are q'.
 
 Constraints are left out of all that: the equations are formed over all speeds, Aᵀλ is added when they are solved. A
 velocity constraint A u + b = 0 does no work on what it allows, so λ enters as in d'Alembert's principle (never as a

@@ -101,7 +101,7 @@ def _reaction_faults(model: Model, elements: str, missing: str) -> Iterator[Faul
     for request in model.declared:
         if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "joint or bodies":
             what = f"{request.name} is a reaction, and forces of {elements} are not in it yet"
-            yield Fault(what, request.where, f"leave it out, or ask for it in a model without {missing}")
+            yield Fault(what, request.where, f"leave it out, or request it in a model without {missing}")
 
 
 def _combination_faults(model: Model) -> Iterator[Fault]:

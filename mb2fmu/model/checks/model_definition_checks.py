@@ -216,7 +216,7 @@ def _changes_between_events(expression: sm.Basic, moving: set[sm.Expr]) -> bool:
 
 
 def _duplicate_event_name_faults(model: Model) -> Iterator[Fault]:
-    """Yield names that two events share: reports and messages could not tell which of them happened."""
+    """Yield names that two events share: reports and messages could not name which of them happened."""
     first: dict[str, DeclaredEvent] = {}
     for event in model.declared_events:
         if event.is_named and event.name in first:
@@ -521,11 +521,13 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         relative_to = (request.relative_to,) if row.relative_to == row.subject else ()
         for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
-                what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
+                what = f"{call}({name!r}) is requested for {item}, which is a {type(item).__name__}"
                 yield Fault(what, request.where, f"give it {article}")
     elif row.subject == "load" and not _belongs_to_mechanics(model, request.subject[0]):
         remedy = "give one of the loads or actuators of the mechanics, the object itself"
-        yield Fault(f"{call}({name!r}) is asked of {request.subject[0]}, which is none of them", request.where, remedy)
+        yield Fault(
+            f"{call}({name!r}) is requested for {request.subject[0]}, which is none of them", request.where, remedy
+        )
     sequence = request.representation
     is_euler = len(sequence) == 3 and set(sequence) <= set("xyz") and all(a != b for a, b in pairwise(sequence))
     if sequence != "quaternion" and not is_euler:

@@ -141,7 +141,7 @@ class Contact(NamedElement):
             if role == "what touches" and not isinstance(body, RigidBody | Particle):
                 yield f"{role} is {body!r}", "give a RigidBody or a Particle"
             elif isinstance(body, RigidBody | Particle) and not any(body is known for known in bodies):
-                yield f"{role}, {body.name}, is no body of the mechanics", "give one that was handed over"
+                yield f"{role}, {body.name}, is no body of the mechanics", "give one of the mechanics' own"
         if not isinstance(self.surface, ContactSurface):
             yield (
                 f"its surface is {self.surface!r}",

@@ -105,7 +105,7 @@ class GravityGradient(NamedElement):
         if not isinstance(self.body, RigidBody):
             yield self.fault(f"it acts on {self.body!r}", "give a RigidBody")
         elif not any(self.body is body for body in mechanics_source.bodies(model.mechanics)):
-            yield self.fault(f"{self.body.name} is no body of the mechanics", "give one that was handed over")
+            yield self.fault(f"{self.body.name} is no body of the mechanics", "give one of the mechanics' own")
         elif not isinstance(self.centre, Point):
             yield self.fault(f"the far mass is at {self.centre!r}", "give a point")
         else:

@@ -63,7 +63,7 @@ class _SamplePoint:
 def estimate_switching_scales(
     definition: Declarations, states: Sequence[Quantity], surfaces: SwitchingFunctions, count: int
 ) -> tuple[float, ...]:
-    """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not tell it.
+    """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not show it.
 
     Args:
         definition: The checked model: units of inputs and parameters, natural magnitudes.
@@ -111,7 +111,7 @@ def _unit_powers(unit: str) -> list[float]:
 
 
 def _function_powers(surfaces: SwitchingFunctions, numbers: _SamplePoint) -> list[Floats | None]:
-    """Return the powers of base units of each function; None where numbers do not tell; empty if undefined there."""
+    """Return the powers of base units of each function; None where not known; empty if undefined there."""
     with np.errstate(all="ignore"):
         try:
             here = numbers.evaluate_switching_functions(surfaces)

@@ -201,7 +201,7 @@ def potential_energy(body: Any) -> sm.Expr:
 
 
 def loads(mechanics: Mechanics) -> tuple[Any, ...]:
-    """Return forces and torques as handed over: ``(point or frame, vector)``, without those of actuators.
+    """Return forces and torques as given: ``(point or frame, vector)``, without those of actuators.
 
     What acts on the ground body (``System.apply_uniform_gravity`` pulls at it, too) moves nothing and is left out.
     """

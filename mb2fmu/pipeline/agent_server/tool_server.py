@@ -122,7 +122,7 @@ class MechanismTools:
         stop: float | None = None,
         time_limit: float = 120.0,
     ) -> ToolAnswer:
-        """Simulate a model or an FMU and tell start, end and range of each variable. Nothing is judged.
+        """Simulate a model or an FMU and report start, end and range of each variable. Nothing is judged.
 
         Args:
             model: MODEL.py, ROBOT.urdf, NAME.fmu, or the name of a model that comes with mb2fmu.
@@ -149,7 +149,7 @@ class MechanismTools:
         return await self._audit(fmu, ["--no-run"] * (not run), time_limit)
 
     async def explain(self, file: str, model: str = "", time_limit: float = 600.0) -> ToolAnswer:
-        """Explain a failure: do once more what failed, and tell all that failed, the likeliest cause, and every check.
+        """Explain a failure: repeat what failed, and report all that failed, the likeliest cause, and every check.
 
         Args:
             file: MODEL.py or ROBOT.urdf, which is run; or NAME.fmu, which is audited, or compared with a model.

@@ -109,8 +109,8 @@ def load_and_import_model(
 def _read_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
-        case PrebuiltMechanism() as handed:
-            return handed.mechanism
+        case PrebuiltMechanism() as prebuilt:
+            return prebuilt.mechanism
         case RecordBasedMechanics():
             return robots.make_robot_mechanism(definition)
     return mechanism.read_mechanism(definition)

@@ -34,7 +34,7 @@ class StageStopwatch:
             self._observer.finished(timing)
 
     def activity_reporter(self, stage: str) -> Callable[[str], None] | None:
-        """Tell an observer with a method ``report_activity`` in words which part of a stage runs."""
+        """Notify an observer with a method ``report_activity`` in words which part of a stage runs."""
         report_activity: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
         return None if report_activity is None else partial(report_activity, stage)
 

@@ -28,7 +28,7 @@ class ReferenceEquations:
     Attributes:
         equations: Of motion, by another formulation than the FMU's where there is one.
         mechanism: x' and outputs come from this mechanism in numbers, and ``equations`` only says what stands where;
-            None: there are no bodies, or their motion alone does not tell x': x' comes from ``equations``.
+            None: there are no bodies, or their motion alone does not determine x': x' comes from ``equations``.
     """
 
     equations: EquationsOfMotion
@@ -120,7 +120,7 @@ def validate_fmu(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
             report_activity=stage.activity_reporter("validate"),
         )  # fmt: skip
-    with stage("ask the model's own equations"):
+    with stage("check by the source objects"):
         found = validation.run_independent_checks(
             fmu, checked, read, largest_speeds=result.largest_speeds, visited_coordinates=result.visited_coordinates,
             equations=reference.equations, runs=result.runs, references=result.references,

@@ -118,7 +118,7 @@ def _parse_interface_type(kind: InterfaceTypeName) -> InterfaceType:
     """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
     if kind not in INTERFACE_TYPES:
         fault = Fault(f"{kind!r} is no kind of FMU", "kind", f"take one of {', '.join(INTERFACE_TYPES)}")
-        raise ValidationError("the FMU cannot be run as asked:", [fault])
+        raise ValidationError("the FMU cannot be run as requested:", [fault])
     return INTERFACE_TYPES[kind]
 
 
@@ -164,7 +164,7 @@ def _split_values(
             continue
         (constants if variable.causality == "input" else starts)[name] = number
     if faults:
-        raise ValidationError("the FMU cannot be set as asked:", faults)
+        raise ValidationError("the FMU cannot be set as requested:", faults)
     return starts, constants
 
 

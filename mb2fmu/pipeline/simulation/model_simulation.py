@@ -55,7 +55,7 @@ def simulate(
     """Simulate a model by its own equations, without any FMU; or an FMU by fmpy.
 
     A model with events of its own, with contacts, or with friction that sticks is run as an FMU too, which is made for
-    it: x' alone does not tell when a mode ends.
+    it: x' alone does not show when a mode ends.
 
     Args:
         model: A model, the file that has its function, or an FMU (``.fmu``, from any tool).

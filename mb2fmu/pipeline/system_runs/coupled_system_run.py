@@ -281,7 +281,7 @@ def run_coupled_system(
     answers: tuple[ForeignMasterResult, ...] = ()
     if masters:
         run = joined.system.run_settings
-        with stage("ask other masters"):
+        with stage("run other masters"):
             wanted = [each.name for each in truth] or list(motion.names)
             answers = run_foreign_masters(
                 masters,
@@ -299,7 +299,7 @@ def run_coupled_system(
 
 
 def _progress_callback(observer: StageObserver | None, stage: str) -> Callable[[float], None] | None:
-    """Tell an observer with a method ``report_progress`` which part of a stage is done."""
+    """Notify an observer with a method ``report_progress`` which part of a stage is done."""
     report_progress: Callable[[str, float], None] | None = getattr(observer, "report_progress", None)
     return None if report_progress is None else partial(report_progress, stage)
 

@@ -173,7 +173,7 @@ def render_audit_page(result: AuditResult) -> bytes:
         "SHA-256": result.sha256,
         "FMI version": result.version or "unknown",
         "Interfaces": ", ".join(result.kinds) or "none",
-        "Other checkers": ", ".join(result.consulted) or "not asked",
+        "Other checkers": ", ".join(result.consulted) or "not run",
         "Took": f"{result.seconds:.1f} s",
     }
     return render_document(

@@ -16,7 +16,7 @@ from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
-_PLANT_REMEDY = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
+_PLANT_REMEDY = "leave --as out, and let the plant have what a motion takes as outputs: --with inverse-dynamics"
 
 
 def select_prescribed_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:

@@ -87,25 +87,25 @@ def declare_joint_space_outputs(
 
 
 def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
-    """Raise if quantities are asked of a robot that cannot have them, with all faults."""
+    """Raise if quantities are requested for a robot that cannot have them, with all faults."""
     where = mechanics.description.format_location()
     requested = ", ".join(settings.quantities)
     faults = []
     if settings.role != "plant":
         what = f"{requested}: a unit of inverse dynamics has no states, which they need"
-        faults.append(Fault(what, where, "ask a plant for them: leave --as out"))
+        faults.append(Fault(what, where, "they are outputs of a plant: leave --as out"))
     elif not speeds:
         faults.append(Fault(f"{requested}: no joint moves by itself", where, "leave a joint free"))
     if mechanics.loops and "inverse-dynamics" in settings.quantities:
         what = f"inverse-dynamics: {', '.join(loop.name for loop in mechanics.loops)} closes a loop"
-        remedy = "the efforts of a closed loop are not determined by its motion alone: ask a robot without loops"
+        remedy = "the efforts of a closed loop are not determined by its motion alone: use a robot without loops"
         faults.append(Fault(what, where, remedy))
     for word in settings.quantities:
         name, sign, frame = word.partition(":")
         if name == "jacobian" and sign and frame not in mechanics.frames:
             near = difflib.get_close_matches(frame, mechanics.frames, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(mechanics.frames)}"
-            faults.append(Fault(f"a Jacobian is asked of {frame!r}, which is no link", where, remedy))
+            faults.append(Fault(f"a Jacobian is requested for {frame!r}, which is no link", where, remedy))
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
 

@@ -221,7 +221,7 @@ def _missing_link_faults(description: RobotDescription, settings: RobotSettings,
     links = [link.name for link in description.links]
     remedy = f"there are {', '.join(links)}"
     requested = {
-        f"an output is asked of {item.frame!r}": item.frame
+        f"an output is requested for {item.frame!r}": item.frame
         for item in settings.outputs
         if item.frame not in GROUND_NAMES
     }

@@ -400,7 +400,7 @@ class _RobotReader:
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             inertial = part.body_inertia
             if inertial is None:
-                if self.inverse:  # efforts are handed on from body to body
+                if self.inverse:  # efforts are passed from body to body
                     self.body_of[i] = len(bodies)
                     bodies.append(
                         Body(part.name, self.part_origin[i], self.part_frame[i], sm.S.Zero, sm.zeros(3).as_immutable())

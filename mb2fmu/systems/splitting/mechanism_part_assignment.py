@@ -137,7 +137,7 @@ def _find_unsuitable_features(mechanism: Mechanism) -> Iterator[Fault]:
         problem = "its loads or outputs name positions and velocities of points, which are not assigned to parts"
         yield Fault(problem, remedy="cut the model without position_of and velocity_of")
     if mechanism.constraint_forces or mechanism.u_auxiliary:
-        yield Fault("it has auxiliary speeds", remedy="leave them out; ask for reactions by output_reaction")
+        yield Fault("it has auxiliary speeds", remedy="leave them out; request reactions by output_reaction")
 
 
 def _list_cuttable_names(mechanism: Mechanism) -> dict[str, tuple[CutKind, int]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...]:
     """Return the switches with one mode in all experiments, and which.
 
-    Contacts are left out, whose events tell it, and what time alone brings: a later stop would bring it.
+    Contacts are left out, whose events show it, and what time alone brings: a later stop would bring it.
 
     Args:
         references: Of the experiments, of one model.

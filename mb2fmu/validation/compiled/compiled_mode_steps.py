@@ -42,7 +42,7 @@ class HeldSwitchingSurface:
 
 
 _RECORDS = 256
-"""How many events are recorded before they are handed on."""
+"""How many events are recorded before they are passed on."""
 
 
 @dataclass(frozen=True, slots=True)

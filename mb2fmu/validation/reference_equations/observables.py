@@ -3,7 +3,7 @@
 The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
 momenta and multipliers are taken from numbers (``kinematic_quantities``), joint forces from Newton's and Euler's
 laws (``joint_wrenches``).
-Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is handed in. Its
+Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is given. Its
 slopes are compared with the loads of the mechanism by ``potential_check``.
 
 Angles and quaternions of direction cosines: the reference's own formulas.
@@ -393,7 +393,7 @@ class _ObservableWriter:
         yield request.name, vector.dot(self.kinematic_quantities.vector("velocity" if force else "omega", node))
 
     def _potential(self) -> sm.Expr:
-        """Return the potential energy as it was handed in."""
+        """Return the potential energy as it was given."""
         potential = self.equations.energy.potential
         assert potential is not None, "the formulation has refused it"
         return potential

@@ -49,7 +49,7 @@ class SourceEquations:
 
     Args:
         mechanics: As the model has it; a shallow copy of it is used.
-        parts: What was handed over.
+        parts: The source objects.
         symbols: Slots of their symbols.
 
     Raises:

@@ -117,7 +117,7 @@ def _extract_from_kane(method: KanesMethod) -> SourceObjects:
 
 
 def _extract_from_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
-    """Return the parts handed over one by one; the origin gets velocity zero if the user gave none."""
+    """Return the given parts one by one; the origin gets velocity zero if the user gave none."""
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
     independent = tuple(u for u in parts.u if u not in parts.u_dependent)

@@ -614,7 +614,7 @@ def choose_viewpoint(
 
     Args:
         where: All points over time.
-        mechanism: Indices of the points that tell whether there is a plane.
+        mechanism: Indices of the points that show whether there is a plane.
         moving: Middles of what moves, at the start, shape (n, 3).
         standing: Middles of the shapes that do not, shape (m, 3).
     """

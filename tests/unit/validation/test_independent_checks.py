@@ -135,7 +135,7 @@ def test_right_equations_pass_against_the_objects_own(name):
     assert any(check.verdict == "passed" and check.points == RANDOM_POINT_COUNT for check in said.checks), said
 
 
-# They take half of the time, and what is asked of them is asked of others too.
+# They take half of the time, and what is requested for them is requested for others too.
 COSTLY = {
     "quaternion_with_a_dependent_rate", "loop_whose_rates_are_given_twice", "spherical_planar", "rolling_disc_sympy",
     "force_in_the_joint_that_closes_a_loop", "rolling_disc_generalized_contact", "euler_body_fixed_space",

@@ -57,7 +57,7 @@ class _Mallinfo(c.Structure):
 
 
 def _read_allocated_bytes() -> int | None:
-    """Return the bytes that the C library has allocated; None where it cannot tell."""
+    """Return the bytes that the C library has allocated; None where it cannot report them."""
     mallinfo = find_libc_function("mallinfo2")
     if mallinfo is None:
         return None

@@ -174,7 +174,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
     return fixture.shared.motion_states
 
 
-@register_trial("asking before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
+@register_trial("reading before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
 def try_reading_outside_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check states, derivatives, nominals and indicators in Initialization Mode and after termination."""
     vector_sizes = {

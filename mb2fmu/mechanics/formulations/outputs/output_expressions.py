@@ -207,7 +207,7 @@ def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinemat
             raise FormulationError("", [Fault(problem, remedy="locate it by set_pos or locatenew")])
     if all(body.mass == 0 for body in bodies):
         problem = f"{request.name}: the bodies have no mass"
-        raise FormulationError("", [Fault(problem, remedy="ask for bodies with a mass")])
+        raise FormulationError("", [Fault(problem, remedy="request bodies with a mass")])
 
 
 class _JointSpaceQuantities:
@@ -417,7 +417,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
         unknown = potential_energy_of_loads(k).unknown_loads
         names = [f"{name} of {elements[name]}" if name in elements else name for name in unknown]
         raise _output_error(
-            f"the potential energy is not known: nothing tells whether these have one: {', '.join(names)}",
+            f"the potential energy is not known: nothing shows whether these have one: {', '.join(names)}",
             "give that of all loads by model.potential_energy(...), 0 if there is none",
         )
     return potential
@@ -553,7 +553,7 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
     if requested_coordinates and len(m.q) != len(m.u):
         raise _output_error(
             f"{request.name}: {len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u",
-            "ask for the momentum of a speed",
+            "request the momentum of a speed",
         )
     momenta = {j: k.name(_speed_momentum(j, k), f"p_{m.u[j].name}") for j in range(len(m.u))}
     inverse = invert_blocks(m.kinematics.matrix) if requested_coordinates else sm.zeros(0)

@@ -165,7 +165,7 @@ class ReactionWrenches:
             if carrier is not None and carrier >= 0:
                 raise _reaction_error(
                     f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
-                    "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
+                    "connect it by a joint, or request that of bodies: output_reaction(name, [body, …], at=point)",
                 )
         return bodies_of_carrier
 

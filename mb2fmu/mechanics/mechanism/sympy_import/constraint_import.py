@@ -159,7 +159,7 @@ def read_constraint_force_locations(
             )
             if particle_of and body < 0:
                 problem = f"{particle_of[0]} is no moving body of the mechanics"
-                faults.append(Fault(problem, item.where if item else "", "give one that was handed over"))
+                faults.append(Fault(problem, item.where if item else "", "give one of the mechanics' own"))
             row_applications.append(
                 ConstraintForceApplication(numbers[node], not isinstance(node, Point), trees.read_vector(vector), body)
             )

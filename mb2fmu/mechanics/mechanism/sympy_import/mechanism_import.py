@@ -278,7 +278,7 @@ class _MechanismReader:
     ) -> Mechanism:
         """Read frames, points, bodies, loads and constraints of mechanics that have bodies.
 
-        The order matters: frames tell which coordinates are quaternions, which changes the kinematics; constraints are
+        The order matters: frames show which coordinates are quaternions, which changes the kinematics; constraints are
         read with quaternions as they are, and everything behind them with quaternions of unit length.
         """
         ground = mechanics_source.inertial_frame(self.mechanics)

@@ -243,7 +243,7 @@ class _OutputRequestImporter:
         number = self._numbers.loads.get(id(load))
         if number is None:
             raise _MissingItemError(
-                f"{self._name} asks for a load that is not among those handed over",
+                f"{self._name} requests a load that is not among those of the mechanics",
                 "pass the very object that was given to the mechanics",
             )
         return number
@@ -282,7 +282,7 @@ class _OutputRequestImporter:
     def _body_number(self, body: Any) -> int:
         """Return a body's number; it must be an object given to the mechanics."""
         if id(body) not in self._numbers.bodies:
-            raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one that was handed over")
+            raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one of the mechanics' own")
         return self._numbers.bodies[id(body)]
 
 

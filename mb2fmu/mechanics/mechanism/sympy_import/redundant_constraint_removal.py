@@ -55,7 +55,7 @@ def remove_redundant_constraints(m: Mechanism) -> Mechanism:
         problem += f"{', '.join(redundancy.redundant_rows)} follows "
         problem += "from the others wherever these hold"
         faults.append(
-            Fault(problem, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
+            Fault(problem, remedy="leave redundant constraints out, or do not request multipliers and reactions")
         )
     if faults:
         raise MechanismError("the constraints cannot be used:", faults)

@@ -256,7 +256,7 @@ def test_a_side_file_with_faults_tells_them_at_once(file: Path) -> None:
     side.write_text('[[loads]]\nframe = "tol"\naxes = "no"\n[[outputs]]\nframe = "nowhere"\n')
     with pytest.raises(ModelError) as caught:
         pipeline.Model.from_urdf(file)
-    assert all(part in str(caught.value) for part in ("acts on 'tol'", "the axes of 'no'", "asked of 'nowhere'"))
+    assert all(part in str(caught.value) for part in ("acts on 'tol'", "the axes of 'no'", "requested for 'nowhere'"))
     side.write_text('[[loads]]\nframe = "tool"\npoint = [0, 0, 1]\n')
     with pytest.raises(ModelError, match="a load has frame, of, offset, axes, name; not point"):
         pipeline.Model.from_urdf(file)
