@@ -177,7 +177,7 @@ def resolve_study_names(
         fmu: Its description.
         table: Of the cases, if the plan names one.
         defaults: FMU name of an input → what it follows where the plan says nothing.
-        read_signals: Makes functions of time from formulas, given the FMUs of all inputs and the end in s.
+        read_signals: Makes functions of time from formulas, given the units of all inputs and the end in s.
         earlier: What is wrong with the plan itself, and left out of it.
 
     Raises:
