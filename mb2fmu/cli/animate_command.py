@@ -61,7 +61,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     "--model",
     type=click.Path(path_type=Path),
     metavar="MODEL.py",
-    help="For an FMU that does not say what it looks like; the model's own motion becomes the ghost.",
+    help="For an FMU that does not say what it looks like; the model's own motion is drawn as the reference.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
 @combine_click_options(at_option, input_option, stop_option, step_option, set_option, add_robot_options)

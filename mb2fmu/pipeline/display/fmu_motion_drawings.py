@@ -64,9 +64,9 @@ def read_scene_of_fmu(unit: FileTree, where: str) -> Scene:
 
 
 def draw_fmu_motion(
-    path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory | None
+    path: Path, unit: FileTree, scene: Scene, overlay: StateTrajectory | None
 ) -> tuple[Drawing, PlotSignals]:
-    """Run an FMU through the scene's experiment; its reference is the default ghost.
+    """Run an FMU through the scene's experiment; the reference that it carries is drawn by default.
 
     Raises:
         ValidationError: If the FMU lacks the scene's variables, or cannot be run here.
@@ -99,11 +99,11 @@ def draw_fmu_motion(
     signals = visualization.PlotSignals(
         tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
     )
-    return visualization.draw_motion(scene, motion, ghost or _read_stored_reference(unit, scene, motion)), signals
+    return visualization.draw_motion(scene, motion, overlay or _read_stored_reference(unit, scene, motion)), signals
 
 
 def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
-    """Draw a validated FMU; the reference is the ghost."""
+    """Draw a validated FMU; the reference is drawn beside it."""
     run, reference = result.reference.experiment, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _MAX_SAMPLES))).astype(int))
     names = [variable.name for variable in scene.states]

@@ -75,10 +75,10 @@ def animate(
 
     Args:
         source: A model, its file, or an FMU (``.fmu``), which is run by fmpy.
-        model: Of an FMU that does not say what it looks like; its own motion is then the ghost.
+        model: Of an FMU that does not say what it looks like; its own motion is then the reference.
         arguments: Of the model file's function.
         at: FMU name of a parameter, start value or input → value; this and what follows as for ``simulate``. An FMU
-            that is run with values of its own has no ghost: its reference is of another motion.
+            that is run with values of its own has no reference: its own one is of another motion.
         inputs: FMU name → formula of ``t``, number, or function of time.
         tables: CSV files with inputs.
         stop: In s, instead of the experiment's.
@@ -111,19 +111,19 @@ def animate(
     with stage("unpack"):
         unit = package.read_archive(path)
         if model is None:
-            scene, ghost = read_scene_of_fmu(unit, path.name), None
+            scene, overlay = read_scene_of_fmu(unit, path.name), None
     if model is not None:
         simulated = simulate_model(model, arguments=arguments, observer=observer)
         if isinstance(simulated, FmuSimulation):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
-            raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
-        scene, ghost = get_model_scene(simulated.derivation), simulated.motion
+            raise ValidationError("this model cannot be the reference of an FMU:", [fault])
+        scene, overlay = get_model_scene(simulated.derivation), simulated.motion
     with stage("simulate"):
-        return MechanismAnimation(*draw_fmu_motion(path, unit, scene, ghost))
+        return MechanismAnimation(*draw_fmu_motion(path, unit, scene, overlay))
 
 
 def _refuse_reference_with_settings(model: AnyModel | None) -> None:
-    """Refuse a model as ghost together with settings: it moves through its own experiment.
+    """Refuse a model as reference together with settings: it moves through its own experiment.
 
     Raises:
         ValidationError: If there is one.

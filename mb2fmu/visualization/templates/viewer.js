@@ -67,9 +67,9 @@
       this.world = new THREE.Group();
       this.scene.add(this.world);
       this.main = this.figure(moving.poses, null);
-      this.base = moving.poses; // what the ghost's difference belongs to, whatever is shown later
-      this.ghost = moving.apart ? this.figure(this.magnified(1), "#7f8894") : null;
-      if (this.ghost) this.ghost.all.visible = part("ghost").checked;
+      this.base = moving.poses; // what the overlay's difference belongs to, whatever is shown later
+      this.overlay = moving.apart ? this.figure(this.magnified(1), "#7f8894") : null;
+      if (this.overlay) this.overlay.all.visible = part("overlay").checked;
       this.lines = data.lines.map((line) => this.line(line));
       this.traces = data.traces.map((trace) => this.trace(trace));
       this.arrows = data.arrows.map((arrow) => this.arrow(arrow));
@@ -107,7 +107,7 @@
       return flat;
     }
 
-    /** All solids in their poses; a ghost has one pale color. */
+    /** All solids in their poses; an overlay has one pale color. */
     figure(poses, pale) {
       const THREE = this.THREE;
       const all = new THREE.Group();
@@ -148,7 +148,7 @@
       return { poses, groups, ground, bent, all };
     }
 
-    /** The ghost's poses, its difference from what was computed with it so many times larger. */
+    /** The overlay's poses, its difference from what was computed with it so many times larger. */
     magnified(factor) {
       return this.base.map((channel, k) => {
         const apart = this.moving.apart[k];
@@ -368,7 +368,7 @@
     set(t) {
       const [i, share] = frame(t);
       this.move(this.main, i, share);
-      if (this.ghost) this.move(this.ghost, i, share);
+      if (this.overlay) this.move(this.overlay, i, share);
       this.lines.forEach((line) => this.moveLine(line));
       this.traces.forEach(({ strong }) => this.fade(strong.geometry, i + 1));
       this.arrows.forEach((arrow) => this.moveArrow(arrow, i, share));
@@ -771,12 +771,12 @@
         [...figure.groups, figure.ground].forEach(({ axes }) => (axes.visible = visible));
         this.wake();
       });
-      on("ghost", "change", () => {
-        this.scene.ghost.all.visible = part("ghost").checked;
+      on("overlay", "change", () => {
+        this.scene.overlay.all.visible = part("overlay").checked;
         this.wake();
       });
       on("apart", "change", () => {
-        this.scene.ghost.poses = this.scene.magnified(Number(part("apart").value));
+        this.scene.overlay.poses = this.scene.magnified(Number(part("apart").value));
         this.seek(this.t);
       });
       on("traces", "change", () => {
