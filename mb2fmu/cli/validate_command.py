@@ -138,12 +138,12 @@ def validate(
 
     settings = _form_data_run_settings(tolerances, starts if of_tables else (), step)
     if model is None:
-        print_data_table_verdicts(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
+        print_data_table_verdicts(pipeline.compare_with_data(fmu, data=data, at=points, settings=settings), json_file)
         return
     values = {} if of_tables else {name: value for name, _, value in (text.partition("=") for text in starts)}
     judging = load_model_with_values(model, arguments, values)
     with StageProgress() as progress:
-        tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
+        tables = pipeline.compare_with_data(fmu, data=data, at=points, settings=settings)
         validated = pipeline.validate(fmu, judging, arguments=arguments, observer=progress, default_only=default_only)
     if tables:
         validated = replace(validated, result=replace(validated.result, tables=tables))

@@ -135,7 +135,7 @@ def validate_fmu(
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 
-def measure(
+def compare_with_data(
     fmu: Path | str | ExportResult,
     *,
     data: Collection[Path | str] = (),
@@ -162,7 +162,7 @@ def measure(
         ...     _ = mb2fmu.simulate("simple_pendulum", stop=1.0).to_csv(table)
         ...     exported = mb2fmu.export("simple_pendulum", folder)
         ...     settings = DataRunSettings(default_tolerance=ColumnTolerance.read("0.1%"))
-        ...     results = mb2fmu.measure(exported, data=[table], settings=settings)
+        ...     results = mb2fmu.compare_with_data(exported, data=[table], settings=settings)
         >>> all(result.passed for result in results)
         True
     """
