@@ -367,7 +367,7 @@ def _integrate_fixed_steps(
         if keep:
             path_x[:, point] = x
         if select:
-            # As in a unit, inputs change after the outputs of a communication point have been read.
+            # As in an FMU, inputs change after the outputs of a communication point have been read.
             path_y[:, point] = ensemble.outputs(clock, x, r, p)[:, list(select)]
     return BatchResult(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
 

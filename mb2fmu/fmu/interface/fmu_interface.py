@@ -413,7 +413,7 @@ class FmuInterface:
             yield Fault(f"{independent} independent variables", "time")
 
     def _unit_faults(self) -> Iterator[Fault]:
-        """Yield FMUs and display units that variables use and that are not declared."""
+        """Yield units and display units that variables use and that are not declared."""
         declared = {unit.name: {shown.name for shown in unit.display_units} for unit in self.units}
         if len(declared) != len(self.units):
             yield Fault("an FMU is declared twice", "units")

@@ -169,7 +169,7 @@ def event_faults(model: Model) -> Iterator[Fault]:
             yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
         if math.isnan(event.period) or math.isnan(event.offset):
             what = f"the event {event.name} has instants that are no numbers"
-            remedy = "give them in s; what shall vary from unit to unit can be an argument of the model function"
+            remedy = "give them in s; what shall vary from FMU to FMU can be an argument of the model function"
             yield Fault(what, event.where, remedy)
             continue
         if not event.period > 0.0:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Compiler
 
 DEFAULT_BACKEND: Backend = "native"
-"""What units are built with if nothing else is said."""
+"""What FMUs are built with if nothing else is said."""
 
 
 def build(

@@ -34,16 +34,16 @@ _SOBOL_INDEX_CAPTION = (
 )
 
 
-def format_study_case_command(study: ResolvedStudy, unit: Path, case: int) -> str:
+def format_study_case_command(study: ResolvedStudy, fmu: Path, case: int) -> str:
     """Return the command that runs one case again, with the same numbers to the last bit.
 
     Args:
         study: What was run.
-        unit: Its unit.
+        fmu: Its FMU.
         case: Number of the case.
     """
     values = dict(zip(study.varied, study.cases[case].tolist(), strict=True)) | dict(study.fixed)
-    words = ["mb2fmu", "simulate", str(unit)]
+    words = ["mb2fmu", "simulate", str(fmu)]
     for name, value in values.items():
         words += ["--at", f"{name}={value!r}"]
     for name, held in study.driven.items():
@@ -51,7 +51,7 @@ def format_study_case_command(study: ResolvedStudy, unit: Path, case: int) -> st
             words += ["--at", f"{name}={float(held[0])!r}"]
     for name, formula in study.inputs.items():
         words += ["--input", f"{name}={formula}"]
-    words += ["--input", str(unit.parent / INPUTS_FILE)] if _time_varying_inputs(study) else []
+    words += ["--input", str(fmu.parent / INPUTS_FILE)] if _time_varying_inputs(study) else []
     words += ["--stop", repr(study.stop), "--step", repr(study.job.step)]
     words += ["--kind", "me" if study.job.request["kind"] == "ModelExchange" else "cs"]
     return shlex.join([*words, "--plot", f"case-{case}.svg"])
@@ -114,7 +114,7 @@ def _format_index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple
 
 def render_study_summary_page(
     study: ResolvedStudy,
-    unit: Path,
+    fmu: Path,
     cases: npt.NDArray[np.intp],
     values: Floats,
     messages: Sequence[str],
@@ -125,7 +125,7 @@ def render_study_summary_page(
 
     Args:
         study: What was run.
-        unit: Where it lies.
+        fmu: Where it lies.
         cases: That have results.
         values: Shape (n, n_results).
         messages: Of each.
@@ -140,7 +140,7 @@ def render_study_summary_page(
 
     def row(k: int) -> StudyCaseRow:
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
-        return StudyCaseRow(int(cases[k]), cells, format_study_case_command(study, unit, int(cases[k])), messages[k])
+        return StudyCaseRow(int(cases[k]), cells, format_study_case_command(study, fmu, int(cases[k])), messages[k])
 
     page = StudyPageContent(
         title=study.model,

@@ -23,7 +23,7 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
     """Return the joints whose motion enters inverse dynamics.
 
     Raises:
-        ModelError: Naming all that such a unit cannot have.
+        ModelError: Naming all that such an FMU cannot have.
     """
     where = description.format_location()
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]

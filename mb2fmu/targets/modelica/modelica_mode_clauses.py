@@ -1,7 +1,7 @@
 """Modes of a program whose switches are frozen, and its events, as discrete variables and one clause of Modelica.
 
-Equations read ``pre(mode)``: the mode in force. The clause does at an event what ``runtime/events.c`` does in a
-unit, one thing in each iteration of the event, until nothing is left to do:
+Equations read ``pre(mode)``: the mode in force. The clause does at an event what ``runtime/events.c`` does in an
+FMU, one thing in each iteration of the event, until nothing is left to do:
 
     1  change     the mode whose margin is the most negative one
     2  release    what was held and has been set in motion slips
