@@ -109,9 +109,9 @@ def animate(
                 simulate_fmu_file(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step)
             )
     with stage("unpack"):
-        unit = package.read_archive(path)
+        archive = package.read_archive(path)
         if model is None:
-            scene, overlay = read_scene_of_fmu(unit, path.name), None
+            scene, overlay = read_scene_of_fmu(archive, path.name), None
     if model is not None:
         simulated = simulate_model(model, arguments=arguments, observer=observer)
         if isinstance(simulated, FmuSimulation):
@@ -119,7 +119,7 @@ def animate(
             raise ValidationError("this model cannot be the reference of an FMU:", [fault])
         scene, overlay = get_model_scene(simulated.derivation), simulated.motion
     with stage("simulate"):
-        return MechanismAnimation(*draw_fmu_motion(path, unit, scene, overlay))
+        return MechanismAnimation(*draw_fmu_motion(path, archive, scene, overlay))
 
 
 def _refuse_reference_with_settings(model: AnyModel | None) -> None:
