@@ -52,7 +52,7 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 @click.option("--no-checkers", is_flag=True, help="Do not run fmpy and fmutool too.")
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "note"]), default="error", show_default=True,
-    help="From which severity on the exit code is 1.",
+    help="Lowest severity for which the exit code is 1.",
 )  # fmt: skip
 @click.option(
     "--policy", type=_existing_file_path_type, metavar="audit.toml",
@@ -79,17 +79,19 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 )
 @click.option(
     "--budget", type=click.FloatRange(min=1.0), default=120.0, show_default=True, metavar="S",
-    help="For the whole audit; what it did not come to is listed.",
+    help="Time for the whole audit; trials that did not fit are listed.",
 )  # fmt: skip
 @click.option(
     "--time-limit", type=click.FloatRange(min=0.1), default=15.0, show_default=True, metavar="S",
-    help="For one call of the FMU: one that takes longer hangs.",
+    help="Time for one call of the FMU; a longer call counts as a hang.",
 )  # fmt: skip
 @click.option(
     "--memory-limit", type=click.FloatRange(min=0.25), metavar="GIB",
-    help="For the process that runs it.  [default: 8, and at most half of the machine's]",
+    help="Memory of the process that runs it.  [default: 8, and at most half of the machine's]",
 )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes at once.  [default: processors]")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel processes.  [default: processors]"
+)
 @click.option(
     "--platform", type=click.Choice(["host", "win64"]), default="host", show_default=True,
     help="Which of its binaries is run; those of Windows through wine, where that is installed.",

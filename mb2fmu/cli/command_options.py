@@ -187,7 +187,10 @@ stop_option = click.option(
     "--stop", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End of the simulation."
 )
 step_option = click.option(
-    "--step", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Between the times of the result."
+    "--step",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Step between the times of the result.",
 )
 
 folder_option = click.option(
@@ -240,7 +243,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_disable_progress,
-    help="Say nothing but errors; see the exit code.",
+    help="Print only errors; see the exit code.",
 )
 
 _traceback_option = click.option(

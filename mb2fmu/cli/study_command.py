@@ -142,15 +142,15 @@ _PLAN_OPTIONS = (
     ),
     click.option(
         "--method", type=click.Choice([name for name in SAMPLING_METHODS if name != "table"]),
-        help="How cases are chosen.  [default: latin-hypercube, or grid if --vary says so]",
+        help="How cases are chosen.  [default: latin-hypercube, or grid if --vary has one]",
     ),
     click.option("--count", type=click.IntRange(min=1), metavar="N",
         help=f"How many cases.  [default: {DEFAULT_CASE_COUNT}]"),
-    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of what is drawn by chance.  [default: 0]"),
+    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers.  [default: 0]"),
     click.option("--indices", is_flag=True, default=None, help="Sobol' indices; with --method sobol."),
     click.option(
         "--at", "fixed", multiple=True, callback=_parse_pairs, metavar="NAME=VALUE",
-        help="The same in all cases. Repeatable.",
+        help="A value for all cases. Repeatable.",
     ),
     click.option(
         "--input", "inputs", multiple=True, callback=_parse_pairs, metavar="NAME=FORMULA",
@@ -166,7 +166,7 @@ _PLAN_OPTIONS = (
     ),
     click.option("--trajectory", "trajectories", multiple=True, metavar="NAME", help="Kept over time. Repeatable."),
     click.option(
-        "--trajectory-format", type=click.Choice(["parquet", "zarr"]), help="Of their files.  [default: parquet]"
+        "--trajectory-format", type=click.Choice(["parquet", "zarr"]), help="Their file format.  [default: parquet]"
     ),
     click.option("--stop", type=float, metavar="T", help="End in s.  [default: as the experiment]"),
     click.option("--step", type=float, metavar="H", help="Communication step in s.  [default: as the experiment]"),
@@ -230,7 +230,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.argument("source", type=click.Path(path_type=Path), metavar="PLAN.toml|X.fmu|MODEL")
 @click.option(
     "-o", "--out", "--output", "folder", required=True, type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR", help="For results, manifest and summary.",
+    metavar="DIR", help="Folder for results, manifest and summary.",
 )  # fmt: skip
 @click.option(
     "--scheduler", default="local", show_default=True, metavar="local|none|tcp://HOST:PORT",
@@ -239,7 +239,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine.  [default: processors]"
 )
-@click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
+@click.option("--resume", is_flag=True, help="Continue the study in DIR; refused if FMU or plan differ.")
 @_add_plan_options
 @combine_click_options(set_option, json_file_option, verbose_option, add_quiet_and_debug_options)
 def study(

@@ -48,7 +48,7 @@ _table_options = (
         multiple=True,
         metavar="[NAME=]VALUE[%]",
         help="How far a column of --data or --points may be off, in its unit or in percent of its largest magnitude; "
-        "without a name: all columns that nothing else is said of. May be repeated.",
+        "without a name: all other columns. May be repeated.",
     ),
     click.option(
         "--at",
@@ -58,7 +58,7 @@ _table_options = (
         help="Value of the model, as for other commands. With --data or --points: value of the FMU along these, in the "
         "FMU's own unit. May be repeated.",
     ),
-    click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
+    click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along the table of --data."),
 )
 
 

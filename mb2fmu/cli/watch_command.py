@@ -19,7 +19,7 @@ from mb2fmu.errors import Fault, ModelError
 @click.command(short_help="A page that follows a model file while you write it.")
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Of the page.  [default: a free one]"
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of the page.  [default: a free one]"
 )
 @click.option("--no-validate", is_flag=True, help="Show the motion only.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
