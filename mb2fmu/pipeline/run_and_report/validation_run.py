@@ -168,8 +168,8 @@ def compare_with_data(
     """
     from mb2fmu import validation
 
-    read = [(validation.compare_measurements, validation.read_table(Path(each))) for each in data]
-    read += [(validation.compare_at_data_table_points, validation.read_table(Path(each))) for each in at]
+    read = [(validation.compare_measurements, validation.read_validation_table(Path(each))) for each in data]
+    read += [(validation.compare_at_data_table_points, validation.read_validation_table(Path(each))) for each in at]
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
     ) as path:

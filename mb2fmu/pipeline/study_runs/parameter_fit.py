@@ -266,7 +266,7 @@ def _read_measurements(derivation: Derivation, data: Sequence[Path]) -> list[_Me
     inputs = {each.name: each.unit for each in d.inputs}
     faults, found = [], []
     for path in data:
-        table = validation.read_table(path)
+        table = validation.read_validation_table(path)
         time, wrong = _read_times(table)
         faults += wrong
         known = []

@@ -166,7 +166,7 @@ def _prepare_study(
     table: ValidationDataTable | None = None
     if plan.table:
         try:
-            table = validation.read_table(base / plan.table)
+            table = validation.read_validation_table(base / plan.table)
         except Mb2FmuError as error:
             faults += error.faults
     try:

@@ -18,7 +18,7 @@ from mb2fmu.validation import (
     DataRunSettings,
     compare_at_data_table_points,
     compare_measurements,
-    read_table,
+    read_validation_table,
 )
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1
@@ -86,7 +86,7 @@ def x_of(t, mass=MASS, spring=SPRING, damper=DAMPER):
 def table(folder, text, name="table.csv"):
     path = folder / name
     path.write_text(text)
-    return read_table(path)
+    return read_validation_table(path)
 
 
 def written(folder, head, rows, name="data.csv"):
@@ -323,7 +323,7 @@ def test_semicolons_tabs_comments_and_a_mark_at_the_beginning(tmp_path):
             f"1{mark}2{mark}3",
         ]
         (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-        read = read_table(tmp_path / "t.csv")
+        read = read_validation_table(tmp_path / "t.csv")
         assert [(c.name, c.unit) for c in read.columns] == expected
         np.testing.assert_array_equal(read.columns[1].values, [1.5, 2.0])
         np.testing.assert_array_equal(read.columns[2].values, [np.nan, 3.0])
