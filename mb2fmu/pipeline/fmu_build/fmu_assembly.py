@@ -62,7 +62,7 @@ def _build_native(
     platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component_options(options)
-    fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
+    fmi, compiler, fast = fmi_major_version(options), choose_native_compiler(options), options.get("fast", False)
     with stage("describe"):
         described = _describe_fmu_variables(
             derivation, interface.FmuTarget(fmi, "native", options.get("solver"), compiler, fast)
@@ -104,7 +104,7 @@ def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInt
     return interface.describe_interface(definition, derivation.equations, program, target)
 
 
-def choose_compiler(options: BuildOptions) -> Compiler:
+def choose_native_compiler(options: BuildOptions) -> Compiler:
     """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
     from mb2fmu.fmu.toolchain import default_compiler
 
@@ -139,7 +139,7 @@ def _refuse_component_options(options: BuildOptions) -> None:
         faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
     if options.get("compiler") == "cc":
         faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
-    elif choose_compiler(options) != "zig":
+    elif choose_native_compiler(options) != "zig":
         faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
         raise EmitError("this FMU cannot be built:", faults)

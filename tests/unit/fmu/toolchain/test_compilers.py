@@ -22,7 +22,7 @@ from mb2fmu.fmu.toolchain import (
     host_platform,
 )
 from mb2fmu.pipeline.derivation.formulation_and_build_options import BuildOptions
-from mb2fmu.pipeline.fmu_build.fmu_assembly import choose_compiler
+from mb2fmu.pipeline.fmu_build.fmu_assembly import choose_native_compiler
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)
@@ -99,7 +99,7 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     try:
         assert compilers.default_compiler() == "cc"
         asked: tuple[BuildOptions, ...] = ({}, {"compiler": None}, {"compiler": "zig"})
-        assert [choose_compiler(options) for options in asked] == ["cc", "cc", "zig"]
+        assert [choose_native_compiler(options) for options in asked] == ["cc", "cc", "zig"]
         windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host_platform())
         with pytest.raises(ToolError, match=r"pip install 'mb2fmu\[zig\]'"):
             compilers.compiler_options("cc", windows, fast=False)
