@@ -180,7 +180,7 @@ class ErrorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ReportFigure:
     """A chart with its heading and legend."""
 
     anchor: str
@@ -197,7 +197,7 @@ class FigureGroup:
 
     title: str
     text: str
-    figures: tuple[Figure, ...]
+    figures: tuple[ReportFigure, ...]
 
 
 @dataclass(frozen=True, slots=True)

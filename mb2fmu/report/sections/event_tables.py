@@ -12,7 +12,13 @@ from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.latch_equations import LatchRecord
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
-from mb2fmu.report.pages.report_page_records import EventRow, EventTable, Figure, RoundedDisplayNumber, VerdictColour
+from mb2fmu.report.pages.report_page_records import (
+    EventRow,
+    EventTable,
+    ReportFigure,
+    RoundedDisplayNumber,
+    VerdictColour,
+)
 from mb2fmu.validation.bounds.untested_switches import describe_switch_mode
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
@@ -121,7 +127,7 @@ SymbolValue = Callable[[sm.Symbol], float]
 ModeLabel = tuple[str, str]  # class of a span in the style sheet, and what it means
 
 
-def form_mode_strips(reference: ReferenceRun) -> Figure | None:
+def form_mode_strips(reference: ReferenceRun) -> ReportFigure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations) or not reference.modes or not drop_round_off_events(reference.events):
@@ -131,7 +137,7 @@ def form_mode_strips(reference: ReferenceRun) -> Figure | None:
         return None
     chart = Chart("modes", "Modes of the reference over time", (), ticks=list_event_times(reference), strips=strips)
     text = "What contacts, latches and switches are between events; marks above are all changes of modes."
-    return Figure("modes", "Modes", text, draw_chart(chart), ())
+    return ReportFigure("modes", "Modes", text, draw_chart(chart), ())
 
 
 def _form_strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:

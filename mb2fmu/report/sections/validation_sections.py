@@ -13,9 +13,9 @@ from mb2fmu.report.number_format import format_declared_number, format_exact_num
 from mb2fmu.report.pages.report_page_records import (
     ErrorRow,
     ExternalCheckerRow,
-    Figure,
     FigureGroup,
     ReportFact,
+    ReportFigure,
     RoundedDisplayNumber,
     VerdictColour,
     VerdictText,
@@ -186,8 +186,8 @@ def draw_trajectory_groups(
     """
     columns = columns or _chart_columns(len(result.variables))
     drawn = _choose_drawn_variables(result, most)
-    motion: list[Figure] = []
-    outputs: list[Figure] = []
+    motion: list[ReportFigure] = []
+    outputs: list[ReportFigure] = []
     for k, v in enumerate(result.variables):
         if v.name not in drawn:
             continue
@@ -286,7 +286,7 @@ def _invariant_kind(i: InvariantResult) -> str:
 
 def _draw_variable_comparison(
     result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int
-) -> Figure:
+) -> ReportFigure:
     """Draw a variable of the FMU over its reference, and below it the error under its bound."""
     reference = result.reference.trajectory
     time, column = reference.time, reference.column(v.name)
@@ -316,7 +316,9 @@ def _draw_variable_comparison(
         shading_start_time=v.horizon if v.horizon < time[-1] else None,
         ticks=list_event_times(result.reference),
     )
-    return Figure(anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _VERDICT_COLOURS[v.verdict])
+    return ReportFigure(
+        anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _VERDICT_COLOURS[v.verdict]
+    )
 
 
 def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
@@ -327,18 +329,18 @@ def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapp
     for k, name in enumerate(run.input_names):
         line = ChartLine("input", "first", time, np.repeat(run.inputs[:, k], 2))
         chart = Chart(f"input-{k}", f"{name} over time", (ChartPanel(name, units[name], (line,)),))
-        figures.append(Figure(f"input-{k}", name, texts.get(name, ""), draw_chart(chart), ()))
+        figures.append(ReportFigure(f"input-{k}", name, texts.get(name, ""), draw_chart(chart), ()))
     return FigureGroup("Inputs", "", tuple(figures))
 
 
-def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
+def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> ReportFigure:
     """Return the figure of an invariant over time, with its bound."""
     lines = (ChartLine(i.formula, "error", time, i.values), ChartLine("bound", "bound", time, i.bounds))
     chart = Chart(anchor, f"{i.name} over time, under its bound", (ChartPanel(i.name, i.unit, lines, "log"),))
-    return Figure(anchor, i.name, "", draw_chart(chart), chart.legend, _VERDICT_COLOURS[i.verdict])
+    return ReportFigure(anchor, i.name, "", draw_chart(chart), chart.legend, _VERDICT_COLOURS[i.verdict])
 
 
-def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
+def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> ReportFigure:
     """Return the largest of all states' one-step errors, each divided by its bound."""
     parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
     ratios = np.max(parts, axis=0)
@@ -351,7 +353,7 @@ def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
         "step-defects", "Largest one-step error over time", (ChartPanel("one-step error / bound", "1", lines, "log"),)
     )
     state: VerdictColour = "good" if all(i.verdict == "passed" for i in defects) else "bad"
-    return Figure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
+    return ReportFigure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
 
 
 def _form_verdict_tiles(result: ValidationResult) -> tuple[ReportFact, ...]:
