@@ -13,7 +13,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
-from mb2fmu.fmu.emit_c.fmu_sources import (
+from mb2fmu.fmu.emit_c.fmu_c_sources import (
     EVALUATIONS_PER_INTERNAL_STEP,
     MAX_INTERNAL_STEP_LIMIT,
     MAX_STEP_WORK,

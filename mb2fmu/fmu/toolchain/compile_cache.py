@@ -19,15 +19,15 @@ MAX_CACHED_BINARIES = 800
 """Binaries kept, about 100 MB of small FMUs; the ones not used for longest go first."""
 
 
-def compute_cache_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
+def compute_cache_key(compiler_settings: Iterable[str], sources: Mapping[str, bytes]) -> str:
     """Return a hash of everything that a compiled library depends on, the name under which it is stored.
 
     Args:
-        told: The compiler's version and the options that it gets.
+        compiler_settings: The compiler's version and the options that it gets.
         sources: File name → content.
     """
     digest = hashlib.sha256(_LIBRARY_CACHE_VERSION)
-    parts = [text.encode() for text in told]
+    parts = [text.encode() for text in compiler_settings]
     for path in sorted(sources):
         parts += [path.encode(), sources[path]]
     for part in parts:

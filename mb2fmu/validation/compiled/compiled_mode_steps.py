@@ -25,7 +25,7 @@ _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter",
 
 
 @dataclass(frozen=True, slots=True)
-class HeldSurface:
+class HeldSwitchingSurface:
     """A surface that is held: of a sign, a contact or a row of a latch.
 
     Attributes:
@@ -42,11 +42,11 @@ class HeldSurface:
 
 
 _RECORDS = 256
-"""How many events are recorded before they are handed on."""
+"""How many events are recorded before they are passed on."""
 
 
 @dataclass(frozen=True, slots=True)
-class EventSettings:
+class EventAssignments:
     """What events of a model set, for equations that hold nothing.
 
     Attributes:
@@ -61,7 +61,7 @@ class EventSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class EventLimits:
+class CompiledEventLimits:
     """How far C may go by itself.
 
     Attributes:
@@ -78,7 +78,7 @@ class EventLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledEvents:
+class CompiledEventLog:
     """Events that C has settled, in their order.
 
     Attributes:
@@ -129,7 +129,7 @@ class CompiledStepResult:
     conditions: Floats
     event_count: int
     last_event_time: float
-    events: SettledEvents | None
+    events: CompiledEventLog | None
 
 
 class CompiledModeSteps:
@@ -156,7 +156,7 @@ class CompiledModeSteps:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
-        events: EventSettings | None,
+        events: EventAssignments | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
         self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
@@ -187,7 +187,7 @@ class CompiledModeSteps:
         self._past, self._records = np.zeros(0), np.zeros((0, 0))
         self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
 
-    def _set_up_settling(self, events: EventSettings) -> c_structures.EventSettlingStruct:
+    def _set_up_settling(self, events: EventAssignments) -> c_structures.EventSettlingStruct:
         """Return the structure by which C settles events; the journey refers to it."""
         n, count, n_y = len(self._values), len(events.value_counts), len(self._y)
         begin = np.concatenate([[0], np.cumsum(events.value_counts)]).astype(np.int64)
@@ -212,7 +212,7 @@ class CompiledModeSteps:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held_surfaces: Sequence[HeldSurface] = (),
+        held_surfaces: Sequence[HeldSwitchingSurface] = (),
         past_conditions: Floats | None = None,
         set_inputs: Sequence[int] = (),
     ) -> None:
@@ -257,7 +257,7 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
-        limits: EventLimits,
+        limits: CompiledEventLimits,
     ) -> CompiledStepResult:
         """Integrate toward the end of ``span``, until others must settle an event, or something is wrong.
 
@@ -291,12 +291,12 @@ class CompiledModeSteps:
             self._read_records(self._records[: settling.count].copy()) if settling.count else None,
         )  # fmt: skip
 
-    def _read_records(self, records: Floats) -> SettledEvents:
+    def _read_records(self, records: Floats) -> CompiledEventLog:
         """Return events from what C wrote of them, shape (n, ...)."""
         n, count = len(self._values), len(self._past)
         sides = records[:, 4:].reshape(len(records), 2, -1)
         switches, fired = records[:, 1:3].T.astype(np.int64).tolist()
-        return SettledEvents(
+        return CompiledEventLog(
             records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
             sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip

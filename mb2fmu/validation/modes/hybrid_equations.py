@@ -362,7 +362,7 @@ class HybridEquations(ModeEquations):
                 )  # what has no effect brings nothing to rest
                 modes.values[i] = np.sign(values[i] if is_at_rest else motion.surfaces[i])
                 if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.holding_limits[i]:
-                    x = slipping_state  # at a dead centre round-off of slip would be a blow on all that moves
+                    x = slipping_state  # at a dead centre round-off of slip would be an impulse on all that moves
         return x
 
     def _bring_surfaces_to_rest(
@@ -393,7 +393,7 @@ class HybridEquations(ModeEquations):
     def _remove_drift_slip(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
-        """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
+        """Return the state without what drift makes of slip that contacts or latches hold: they may open now."""
         rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         if not rest_limits[signs].any():

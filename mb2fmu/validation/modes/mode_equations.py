@@ -14,7 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, EventSettings, HeldSurface, SwitchKind
+from mb2fmu.validation.compiled.compiled_mode_steps import (
+    CompiledModeSteps,
+    EventAssignments,
+    HeldSwitchingSurface,
+    SwitchKind,
+)
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
@@ -94,18 +99,18 @@ class ModeEquations(NumericEquations):
             )
         return self._mode_steps
 
-    def _list_event_settings(self) -> EventSettings | None:
+    def _list_event_settings(self) -> EventAssignments | None:
         """Return what events set; None where something can hold: then their effects are found by trying forces."""
         frozen = self.frozen
         if self.signs or frozen.contacts or frozen.latches:
             return None
         first_condition = frozen.outputs + 3 * self._switch_count
         counts = tuple(len(event.settings) for event in frozen.events)
-        return EventSettings(first_condition, counts, tuple(map(tuple, self.event_targets)))
+        return EventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
     def list_held_surfaces(
         self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
-    ) -> list[HeldSurface] | None:
+    ) -> list[HeldSwitchingSurface] | None:
         """Return what holds in these modes, for C; None if C cannot hold it.
 
         Beside contacts that rest and closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
@@ -119,9 +124,9 @@ class ModeEquations(NumericEquations):
             return None
         rate_indices = self._count_outputs(len(self.frozen.equations.outputs)).rate_indices
         return [
-            HeldSurface(i, int(rate_indices[i]), float(self.sizes[i]))
+            HeldSwitchingSurface(i, int(rate_indices[i]), float(self.sizes[i]))
             if i < n
-            else HeldSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
+            else HeldSwitchingSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
             for i in holding_inputs
         ]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledStepResult, EventLimits, SettledEvents
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledEventLimits, CompiledEventLog, CompiledStepResult
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -234,10 +234,10 @@ class _EventStepLoop:
         state = self._process_switch_event(steps.time, steps.y, r, (margins_before, margins), lambda: earlier_margins)
         return steps.time, state, True
 
-    def _form_event_limits(self, longest_step: float) -> EventLimits:
+    def _form_event_limits(self, longest_step: float) -> CompiledEventLimits:
         """Return what C may settle by itself; ``longest_step``: in s."""
         instant = _SIMULTANEOUS_FRACTION * self.span
-        return EventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
+        return CompiledEventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
 
     def _take_settled_events(self, steps: CompiledStepResult) -> None:
         """Take the modes after events that C has settled, and keep what it recorded of them."""
@@ -435,7 +435,7 @@ class _EventStepLoop:
             conditions = np.array([[before_modes.past_conditions, self.modes.past_conditions]])
             first_switch, states = due_switches[0] if due_switches else -1, np.array([[y, state_after]])
             round_off = np.array([is_round_off], dtype=np.bool_)
-            self._record_events(SettledEvents([t], [first_switch], [-1], round_off, modes, conditions, states), name)
+            self._record_events(CompiledEventLog([t], [first_switch], [-1], round_off, modes, conditions, states), name)
         return state_after
 
     def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
@@ -450,7 +450,7 @@ class _EventStepLoop:
                 t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
             )
 
-    def _record_events(self, events: SettledEvents, name: str | None = None) -> None:
+    def _record_events(self, events: CompiledEventLog, name: str | None = None) -> None:
         """Keep the events in which anything changed, all at once; ``name``: of the only one, else they have their own.
 
         Some models have ten thousand, ten times over.
