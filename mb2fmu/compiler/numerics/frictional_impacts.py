@@ -23,6 +23,7 @@ from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, F
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.model.quantity_declarations import RestitutionLaw
 
 
@@ -83,7 +84,7 @@ def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpactProblem,
         rests.append(b.select(thrown, zero, found.rests[k]))
     rubs = [k for k, tangent in enumerate(blows.frictions.tangents) if tangent >= 0]
     slides = [
-        b.select(b.binary(Op.LT, b.constant(0.5), rests[k]), sense, zero)
+        b.select(b.binary(Op.LT, b.constant(MODE_THRESHOLD), rests[k]), sense, zero)
         for k, sense in zip(rubs, found.slides, strict=True)
     ]
     return [*found.impulses, *rests, *slides]
@@ -93,7 +94,7 @@ def _apply_impact(
     b: ProgramBuilder, blows: FrictionalImpactProblem, some: Sequence[int], found: _ImpactSolution
 ) -> None:
     """Strike some contacts together, if one of them approaches."""
-    zero, half = b.constant(0.0), b.constant(0.5)
+    zero, half = b.constant(0.0), b.constant(MODE_THRESHOLD)
     whole = blows.frictions
     tangents = [whole.tangents[k] for k in some if whole.tangents[k] >= 0]
     rows = [*some, *tangents]
@@ -161,7 +162,7 @@ def _solve_impact_problem(
     names: str,
 ) -> tuple[list[int], list[int]]:
     """Return N and T of one problem, and senses."""
-    half = b.constant(0.5)
+    half = b.constant(MODE_THRESHOLD)
     known = [b.constant(0.0)] * len(part.coefficients)
     problem = CoulombContactProblem(part.W, q, part.tangents, part.coefficients, present, known, least=least)
     chosen = choose_contact_modes(b, problem)
