@@ -300,17 +300,6 @@ def make_api_call_planner(
     return ApiCallPlanner(scenario, definition, description, plan)
 
 
-def list_typical_changes(scenario: ApiCallScenario, states: Sequence[str]) -> list[float]:
-    """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
-    assert scenario.derivatives_before_change is not None
-    changes = np.array(list_state_and_input_changes(scenario.derivatives_before_change, scenario.reference, states))
-    if not changes.size:
-        return []
-    values = np.abs(np.array(scenario.reference.experiment.parameters)[list(scenario.tuned_parameters)])
-    largest = np.append(np.max(np.abs(changes), axis=0), values)
-    return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
-
-
 def list_state_and_input_changes(
     directions: DirectionalDifferences, reference: ReferenceRun, states: Sequence[str]
 ) -> list[list[float]]:

@@ -22,12 +22,10 @@ from mb2fmu.validation.api_checks.derivative_api_checks import (
     compare_by_parameters,
     compare_directional,
     compare_output_derivatives,
-    compare_single_derivatives,
     plan_adjoint_calls,
     plan_calls_by_parameters,
     plan_directional_calls,
     plan_output_derivative_calls,
-    plan_single_derivative_calls,
 )
 from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_point_evaluation_call
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
@@ -171,8 +169,6 @@ _API_CHECKS = (
              plan_adjoint_calls, compare_adjoint, reported_if_absent=False),
     ApiCheck("derivatives by parameters", "against differences of the reference by parameters",
              plan_calls_by_parameters, compare_by_parameters, reported_if_absent=False),
-    ApiCheck("derivatives one by one", "against all in one call, and adjoint against directional ones",
-             plan_single_derivative_calls, compare_single_derivatives, reported_if_absent=False),
     EXTREMES,
     STEPS,
     SOLVERS,

@@ -1,4 +1,4 @@
-"""API checks of derivatives: directional, adjoint, by parameters, one by one, and of outputs in time."""
+"""API checks of derivatives: directional, adjoint, by parameters, and of outputs in time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlanner,
     list_state_and_input_changes,
-    list_typical_changes,
 )
 from mb2fmu.validation.api_checks.api_check_comparison import (
     KNOWN_FRACTION,
@@ -22,10 +21,6 @@ from mb2fmu.validation.api_checks.api_check_comparison import (
     RecordedValues,
 )
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.directional_derivative_consistency import (
-    compare_derivative_calls,
-    plan_single_seed_calls,
-)
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.reference.finite_differences import DirectionalDifferences, compute_variable_time_derivatives
@@ -146,36 +141,6 @@ def compare_by_parameters(
         " by parameters",
         comparison.run_parameters,
     )
-
-
-def plan_single_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
-    """Return the calls for derivatives one by one; None where no typical changes are known."""
-    changes = list_typical_changes(planner.scenario, planner.plan.states) if _provides_derivatives(planner) else []
-    if not changes:
-        return None
-    sequence, unknown = planner.plan_calls_to_point(), planner.list_references(planner.plan.unknowns)
-    known = [*_list_known_references(planner), *planner.list_references(planner.plan.tuned_parameters)]
-    calls = plan_single_seed_calls(unknown, known, changes, adjoint=planner.capabilities.adjoint)
-    for number, call in enumerate(calls):
-        sequence = sequence.with_operation(*call, label=str(number))
-    return sequence
-
-
-def compare_single_derivatives(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
-) -> None:
-    """Compare derivatives by one seed, of one unknown and in dense directions with each other."""
-    places, largest = comparison.state_places(), comparison.magnitudes()
-    rate_of = dict(zip(comparison.plan.rates, comparison.plan.states, strict=True))
-    column = comparison.scenario.reference.trajectory.column
-    scales = [
-        comparison.rates[places[rate_of[n]]] if n in rate_of else largest[column(n)] for n in comparison.plan.unknowns
-    ]
-    sizes = list_typical_changes(comparison.scenario, comparison.plan.states)
-    noise = [NOISE_FRACTION * float(scale) for scale in scales]
-    derivatives = [recorded[str(number)] for number in range(len(recorded) - 1)]  # beside the rows before
-    for difference, bound, place in compare_derivative_calls(derivatives, comparison.plan.unknowns, sizes, noise):
-        error_table.add(difference, bound, place)
 
 
 def plan_output_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
