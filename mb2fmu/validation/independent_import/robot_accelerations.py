@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,8 +17,9 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
-from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
@@ -48,7 +49,13 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     RobotEvaluationPoint,
     read_urdf_tree,
 )
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
+from mb2fmu.validation.independent_import.missing_independent_import import (
+    explain_missing_accelerations,
+    explain_missing_import,
+)
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
+from mb2fmu.validation.independent_import.robot_event_symbols import RobotKinematics, RobotSymbols
+from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
 from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
 from mb2fmu.validation.source_checks.source_accelerations import (
     EPSILON,
@@ -60,11 +67,14 @@ from mb2fmu.validation.source_checks.source_accelerations import (
 )
 
 if TYPE_CHECKING:
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model.flexible import FlexibleBody
     from mb2fmu.robots import RobotMechanics
     from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
+_EVENT_POINT_COUNT = 8
+"""Points at which events are compared: difference quotients of each row take hundreds of motions at each."""
 _TRIES_PER_POINT = 20
 """Times as many points are drawn where loops are closed: not all of them close."""
 _TRIES_BEFORE_HALF_REACH = 5
@@ -72,18 +82,19 @@ _TRIES_BEFORE_HALF_REACH = 5
 RobotImport = IndependentImport | MujocoEquations
 
 
-def sample_robot_accelerations(definition: ModelDefinition) -> SourceAccelerations:
+def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism | None = None) -> SourceAccelerations:
     """Return samples of x' from the robot's file, read again.
 
     Args:
         definition: The checked model; its mechanics are a robot's.
+        mechanism: Imported from it: its events, contacts and latches are compared; None: they are not.
 
     Raises:
         ValidationError: If the file is not there any more.
     """
     robot = cast("RobotMechanics", definition.mechanics)
     source = robot.description.source
-    missing = _explain_missing_import(definition, robot)
+    missing = explain_missing_import(robot)
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
@@ -91,41 +102,46 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep the file until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
+    independent_import = _read_independent_import(robot, source, content)
+    if isinstance(independent_import, str):
+        return _no_samples(independent_import)
+    closures = _list_loop_closures(independent_import, _list_loops_of_settings(robot))
+    missing, added = explain_missing_accelerations(definition, robot), None
+    try:
+        added = None if missing else _form_added_forces(definition, robot, independent_import)
+    except ValueError as error:
+        missing = f"what was added to the file is not known to the independent import: {error}"
+    sampler = _RobotPointSampler(definition, robot, independent_import, closures, added)
+    samples = _no_samples(missing) if missing else sampler.sample_all()
+    if mechanism is None:
+        return samples
+    errors, left_out = sampler.compare_events(mechanism)
+    return replace(samples, events=tuple(errors), left_out=tuple(left_out))
+
+
+def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes) -> RobotImport | str:
+    """Return the file read again; or why it cannot be."""
     s = robot.settings
     inverse = s.role == "inverse-dynamics"
     prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
-    loop_tables = _list_loops_of_settings(robot)
-    independent_import: RobotImport
+    free = s.mimic == "free"
     if robot.kind == MJCF:
         moving_joints = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
         actuators = [] if inverse else [actuator.name for actuator in robot.description.actuators]
         try:
-            independent_import = MujocoEquations(
-                source, moving_joints, actuators, s.locked, s.mimic == "free", prescribed
-            )
+            return MujocoEquations(source, moving_joints, actuators, s.locked, free, prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
-            reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-            return _no_samples(reason)
-    else:
-        read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
-        bending = {
-            each.name: NodalLink(
-                each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
-                (each.pose.rotation, each.pose.position),
-                each.nodes,
-            )
-            for each in robot.flexible
-        }
-        free = s.mimic == "free"
-        independent_import = IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
-    try:
-        added = _form_added_forces(definition, robot, independent_import)
-    except ValueError as error:
-        reason = f"what was added to the file is not known to the independent import: {error}"
-        return _no_samples(reason)
-    return _RobotPointSampler(
-        definition, robot, independent_import, _list_loop_closures(independent_import, loop_tables), added
-    ).sample_all()
+            return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
+    read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
+    bending = {
+        each.name: NodalLink(
+            each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
+            (each.pose.rotation, each.pose.position),
+            each.nodes,
+        )
+        for each in robot.flexible
+    }
+    return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
 
 
 def _no_samples(reason: str) -> SourceAccelerations:
@@ -170,9 +186,7 @@ def _form_added_forces(
         offset = load.at.offset if isinstance(load.at, NamedFramePoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.load_kind == "torque", load.frame, offset, axes, load.components))
-    motion_vectors = [
-        _form_motion_vectors(quantity, place, symbols, links) for (quantity, place), symbols in robot.sensed.items()
-    ]
+    motion_vectors = _list_link_vectors(robot)
     link_names = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in motion_vectors)]
     unknown_names = [name for name in link_names if name and not independent_import.has_frame(name)]
     if unknown_names:
@@ -187,28 +201,27 @@ def _form_added_forces(
     rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
     rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
     calculated_values = {p.symbol: p.value for p in definition.parameters if p.calculated}
-    frames = (
-        independent_import.tree.frames
-        if isinstance(independent_import, IndependentImport) and independent_import.tree
-        else {}
-    )
+    place_of_link = _find_link_places(independent_import)
     return AddedGeneralizedForces(
-        loads,
-        efforts,
-        motion_vectors,
-        _list_point_symbols(definition),
-        calculated_values | rates,
-        lambda name: frames.get(name, GROUND_POSE),
+        loads, efforts, motion_vectors, _list_point_symbols(definition), calculated_values | rates, place_of_link
     )
 
 
-def _form_motion_vectors(
-    quantity: str, place: NamedFramePoint | NamedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
-) -> LinkVectorSymbols:
-    """Return the vectors of the motion of a link or the ground that expressions contain, for the independent import."""
-    offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
-    name = place.frame if isinstance(place, NamedFramePoint) else place.name
-    return LinkVectorSymbols(quantity, name if name in links else "", offset, symbols)
+def _find_link_places(independent_import: RobotImport) -> Callable[[str], Pose]:
+    """Return a function: a link's name → its frame in the frame that the independent import moves for it."""
+    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
+    frames: Mapping[str, Pose] = tree.frames if tree else {}
+    return lambda name: frames.get(name, GROUND_POSE)
+
+
+def _list_link_vectors(robot: RobotMechanics) -> list[LinkVectorSymbols]:
+    """Return the vectors of the motion of links or the ground that expressions contain, for the independent import."""
+    links, vectors = {link.name for link in robot.description.links}, []
+    for (quantity, place), symbols in robot.sensed.items():
+        offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
+        name = place.frame if isinstance(place, NamedFramePoint) else place.name
+        vectors.append(LinkVectorSymbols(quantity, name if name in links else "", offset, symbols))
+    return vectors
 
 
 def _list_point_items(definition: ModelDefinition) -> list[Any]:
@@ -228,7 +241,7 @@ def _list_loop_closures(
 ) -> list[LinkFrameConnection]:
     """Return loops of the file, then of the settings."""
     tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
-    frames: Mapping[str, Pose] = tree.frames if tree else {}
+    place_of_link = _find_link_places(independent_import)
     closures = [
         LinkFrameConnection(*each)
         for each in (independent_import.loop_closures if isinstance(independent_import, MujocoEquations) else ())
@@ -236,23 +249,8 @@ def _list_loop_closures(
     closures += [LinkFrameConnection(*each) for each in (tree.closing if tree else ())]
     return [
         *closures,
-        *(read_loop_closure_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in loop_tables),
+        *(read_loop_closure_frames(each, place_of_link) for each in loop_tables),
     ]
-
-
-def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) -> str:
-    """Return why a model has no independent import; empty if it has one."""
-    is_repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
-    applies_by_reason = {
-        f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
-            robot.kind == MJCF and not is_mujoco_installed()
-        ),
-        "joints have hard stops, of whose stiffness the file says nothing": robot.joints_with_stops,
-        "states were added to what the file says": definition.auxiliary_states,
-        "inertias were repaired: the FMU is not what the file says": is_repaired,
-        "MuJoCo has no links that bend as these do": robot.kind == MJCF and robot.flexible,
-    }
-    return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
 class _RobotPointSampler:
@@ -276,7 +274,23 @@ class _RobotPointSampler:
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
         self._states = states
+        symbols = [p.symbol for p in self._parameters]
+        self._gravity = compile_scalar_function(symbols, [sm.sympify(g) for g in robot.gravity])
         self._inverse = robot.settings.role == "inverse-dynamics"
+        self._link_vectors = AddedGeneralizedForces(
+            (), (), _list_link_vectors(robot), (), {}, _find_link_places(independent_import)
+        )
+        self.symbols = RobotSymbols(
+            definition, _list_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
+        )
+        touches = [contact.gap < 0 for contact in definition.contacts]
+        touches += [latch.close for latch in definition.latches]
+        self._holds = (
+            self.symbols.compile_function([sm.Piecewise((1, sm.Or(*touches)), (0, True))]) if touches else None
+        )
+        auxiliary = definition.auxiliary_states
+        self._behind_point = [*[0.0] * len(definition.coordinates), *(float(state.start) for state in auxiliary)]
+        self._slot_of_auxiliary = {state.name: self.symbols.slot[state.symbol] for state in auxiliary}
         self._is_sliding: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
         for slot, column in (
             *self._iterate_speeds(),
@@ -287,10 +301,42 @@ class _RobotPointSampler:
     def sample_all(self) -> SourceAccelerations:
         """Return all samples."""
         sample = self._sample_efforts if self._inverse else self._sample_accelerations
-        samples = [sample(values) for values in itertools.islice(self._draw_points(), RANDOM_POINT_COUNT)]
+        points = (values for values in self._draw_points() if self._is_open(values))
+        samples = [sample(values) for values in itertools.islice(points, RANDOM_POINT_COUNT)]
         starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
+        starts |= self._slot_of_auxiliary
         inputs = {item.name: self._slot[item.name] for item in self._definition.inputs}
         return SourceAccelerations(tuple(samples), starts, inputs, {}, methods=(INDEPENDENT_IMPORT,))
+
+    def compare_events(self, mechanism: Mechanism) -> tuple[list[tuple[float, str]], list[str]]:
+        """Compare what was imported of events, contacts and latches with the model's own expressions at the points.
+
+        Positions and velocities of links in them are those of the independent import.
+
+        Returns:
+            (error over bound, quantity and time), and the names of what could not be compared.
+        """
+        d = self._definition
+        kinematics = RobotKinematics(d, self.symbols, lambda values: self._rates_of_coordinates(values)[0])
+        reach = [_LARGEST_SLIDE_M if q.unit.startswith("m") else _LARGEST_TURN_RAD for q in d.coordinates]
+        unknown = [name for name in self._link_vectors.links if not self._import.has_frame(name)]
+        if unknown:
+            return [], [f"what names {', '.join(unknown)}"]
+        check = EventImportCheck(d, mechanism, self.symbols, kinematics, np.array(reach))
+        if check.is_empty:
+            return [], []
+        points = itertools.islice(self._draw_points(), _EVENT_POINT_COUNT)
+        complete = ([*values, *self._behind_point] for values in points)
+        return check.compare_at((values[0], kinematics.with_rates(values)) for values in complete), check.left_out
+
+    def _is_open(self, values: list[float]) -> bool:
+        """Return whether no contact touches and no latch closes at a point: the file knows nothing of either."""
+        return self._holds is None or not self._holds([*values, *self._behind_point])[0]
+
+    def _evaluate_link_vectors(self, values: Sequence[float]) -> Array:
+        """Return the values of what expressions name of the links' motion at a point."""
+        motions = self._motions(self._link_vectors.links, self._form_robot_state(list(values)))
+        return self._link_vectors.evaluate_motion_vectors(motions)[0]
 
     def _draw_points(self) -> Iterator[list[float]]:
         """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
@@ -369,7 +415,9 @@ class _RobotPointSampler:
         for slot, column in self._iterate_speeds():
             name = str(self._items[slot - 1].name)
             rates[name], bounds[name] = float(u_dot[column]), ROUND_OFF_FACTOR * EPSILON * float(scale[column])
-        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT: rates}, bounds, {}, {})
+        still = dict.fromkeys(self._slot_of_auxiliary, 0.0)  # states of open contacts and latches
+        point = RandomPoint(values[0], (*values, *self._behind_point))
+        return AccelerationSample(point, {INDEPENDENT_IMPORT: rates | still}, bounds | still, {}, {})
 
     def _sample_efforts(self, values: list[float]) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
@@ -537,8 +585,7 @@ class _RobotPointSampler:
             self._robot.tree.parts[i].moving_joint.name: values[self._slot_of_symbol[d]]
             for i, d in self._robot.damping.items()
         }
-        parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
-        gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
+        gravity = np.array(self._gravity(*(values[self._slot[p.name]] for p in self._parameters)), dtype=float)
         declared = {p.name: float(p.value) for p in self._parameters}
         file_gravity = self._import.gravity
         if file_gravity is not None and self._robot.settings.gravity is None:  # the file says where weight pulls
