@@ -218,14 +218,14 @@ class _RowReader:
                 )
                 for position, row in zip(positions, latch.rows, strict=True)
             ),
-            close=self.plain(latch.close),
-            open=self.plain(latch.open),
+            close=self._write_out(latch.close),
+            open=self._write_out(latch.open),
             engaged=self.plain(latch.engaged),
             change_count=self.plain(latch.changes),
         )
 
-    def _write_out(self, expression: sm.Expr) -> sm.Expr:
-        """Return a gap, a slip or a held position in plain symbols of coordinates and speeds."""
+    def _write_out(self, expression: sm.Basic) -> sm.Expr:
+        """Return a gap, a slip, a held position or a condition in plain symbols of coordinates and speeds."""
         plain = self.plain(expression)
         return replace_symbols(plain, self.written) if self.written else plain
 

@@ -61,7 +61,7 @@ def model_of(folder: Path, what: str, text: str = ARM, **settings: Any) -> pipel
         away = sm.sqrt(sum((a - b) ** 2 for a, b in zip(tip, ball, strict=True)))
         model.add(Impact("ball", away - 0.3, restitution=0.4))
     elif what == "latch":
-        model.add(Latch("hold", [*tip], close=sm.And(t >= 0.2, t < 0.35), open=t >= 0.35, within=None))
+        model.add(Latch("hold", [*tip], close=sm.And(tip[2] < 0.9, t >= 0.2, t < 0.35), open=t >= 0.35, within=None))
     return model
 
 
