@@ -251,7 +251,7 @@ class _SourceSampler:
             self.methods = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
-        self._outputs = SourceOutputs(definition, self.symbols, self._kinematics)
+        self._outputs = SourceOutputs(definition, self.symbols, self._kinematics, self._equations)
         self._points = RandomPointGenerator(
             definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
             visited_coordinates,
