@@ -23,8 +23,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
 
-_REST_SLIP = 1e-8
-"""Slip, in its own unit, that counts as none: more than what a search leaves of it."""
+_REST_SLIP_RATIO = 1e-8
+"""Part of what typical magnitudes of the states make of a slip that counts as none: more than a search leaves of it."""
 
 
 class OperatingPointLinearizer:
@@ -50,7 +50,7 @@ class OperatingPointLinearizer:
         Raises:
             AnalysisError: If there is no such point, or what rests and what slides contradict each other.
         """
-        resting = self._find_resting_frictions(start.t, start.x, start.r, start.p)
+        resting = self._find_resting_frictions(start, start.t, start.x, start.r, start.p)
         tried: list[frozenset[int]] = []
         contradictory = False
         while resting not in tried:
@@ -63,7 +63,7 @@ class OperatingPointLinearizer:
                 resting = frozenset()  # what slides in the end may begin at rest, too
                 continue
             point = found.point
-            actual = self._find_resting_frictions(point.t, point.x, point.r, point.p)
+            actual = self._find_resting_frictions(start, point.t, point.x, point.r, point.p)
             if actual == resting:
                 return replace(found, resting_friction=tuple(self._labels[place] for place in sorted(resting)))
             resting, contradictory = actual, True
@@ -82,12 +82,19 @@ class OperatingPointLinearizer:
         slopes.set_time_and_parameters(start.t, start.p)
         return linearize(self._equations, program, start, search=search, slopes=slopes)
 
-    def _find_resting_frictions(self, t: float, x: Floats, r: Floats, p: Floats) -> frozenset[int]:
+    def _find_resting_frictions(
+        self, start: OperatingPointStart, t: float, x: Floats, r: Floats, p: Floats
+    ) -> frozenset[int]:
         """Return the places of the frictions whose slip is zero."""
         if self._slip is None:
             return frozenset()
+        speeds = [i for i in range(len(x)) if i not in start.coordinates]
         try:
             slip = np.asarray(self._slip(t, x, r, p), dtype=float)
+            changes = [
+                np.abs(np.asarray(self._slip(t, x + step, r, p), dtype=float) - slip)
+                for step in np.diag(start.typical)[speeds]
+            ]
         except SingularMatrixError:
             return frozenset()
-        return frozenset(np.flatnonzero(np.abs(slip) <= _REST_SLIP).tolist())
+        return frozenset(np.flatnonzero(np.abs(slip) <= _REST_SLIP_RATIO * sum(changes, np.zeros(len(slip)))).tolist())

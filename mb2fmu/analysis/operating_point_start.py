@@ -14,6 +14,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
+from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +34,7 @@ class OperatingPointStart:
         guessed_states: Indices of the states whose start values are guesses.
         held: Indices of the states that keep their values.
         free_inputs: Indices of the inputs that may change.
+        typical: Typical magnitude of each state, in its unit.
     """
 
     x: Floats
@@ -46,6 +48,7 @@ class OperatingPointStart:
     guessed_states: Collection[int] = ()
     held: Collection[int] = ()
     free_inputs: Collection[int] = ()
+    typical: Floats
 
 
 def set_operating_point_start(
@@ -93,6 +96,7 @@ def set_operating_point_start(
     def is_guess(item: Coordinate | Speed | AuxiliaryState) -> bool:
         return not isinstance(item, AuxiliaryState) and item.kind == "guess"
 
+    natural = estimate_characteristic_units(d)
     return OperatingPointStart(
         x=np.array([values.get(item.name, item.start) for item in states], dtype=float),
         r=np.array([values.get(item.name, item.start) for item in d.inputs], dtype=float),
@@ -105,6 +109,7 @@ def set_operating_point_start(
         guessed_states=[i for i, item in enumerate(states) if is_guess(item) and item.name not in at],
         held=[names.index(name) for name in at if name in names],
         free_inputs=[inputs.index(name) for name in trim],
+        typical=np.array([natural.typical(item) for item in states], dtype=float),
     )
 
 

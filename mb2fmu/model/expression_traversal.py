@@ -9,7 +9,7 @@ of ``lambdify`` for functions that are called a few times only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import sympy as sm
@@ -30,6 +30,15 @@ def iterate_distinct_subexpressions(
             stack.append((node, True))
             if node not in whole:
                 stack += [(part, False) for part in reversed(node.args) if part not in done]
+
+
+def list_free_symbols(expressions: Iterable[sm.Basic | sm.MatrixBase]) -> set[sm.Symbol]:
+    """Return the free symbols of expressions and matrices; each distinct part is visited once."""
+    flat = [entry for each in expressions for entry in (each if isinstance(each, sm.MatrixBase) else (each,))]
+    parts = list(iterate_distinct_subexpressions(flat))
+    if any(getattr(part, "bound_symbols", ()) for part in parts):  # an integral, a sum
+        return {symbol for each in flat for symbol in each.free_symbols}
+    return {part for part in parts if isinstance(part, sm.Symbol)}
 
 
 def extract_repeated_subexpressions(
@@ -105,3 +114,11 @@ def _restore(results: Any, expressions: Iterator[sm.Expr]) -> Any:
     if isinstance(results, list | tuple):
         return type(results)(_restore(part, expressions) for part in results)
     return next(expressions)
+
+
+def count_occurrences(expression: sm.Basic) -> int:
+    """Return how many parts an expression has, each as often as it occurs: what SymPy visits that shares nothing."""
+    counts: dict[sm.Basic, int] = {}
+    for part in iterate_distinct_subexpressions([expression]):
+        counts[part] = 1 + sum(counts[argument] for argument in part.args)
+    return counts[expression]

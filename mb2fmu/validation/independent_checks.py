@@ -349,7 +349,7 @@ def _sample_accelerations(
     if _is_robot(definition):
         from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 
-        return sample_robot_accelerations(definition)
+        return sample_robot_accelerations(definition, mechanism)
     return sample_source_accelerations(
         definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
     )

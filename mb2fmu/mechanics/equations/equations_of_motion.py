@@ -33,6 +33,7 @@ from mb2fmu.mechanics.equations.observable_quantities import (
     MotionObservables,
     OutputExpression,
 )
+from mb2fmu.model.expression_traversal import list_free_symbols
 from mb2fmu.model.quantity_declarations import StartKind
 
 __all__ = [
@@ -500,7 +501,7 @@ class _DefinedSymbols:
 
     def check_expression(self, where: str, *expressions: sm.Basic) -> None:
         """Note a fault if an expression contains an undefined symbol; ``where`` names its place."""
-        unknown = {symbol for expression in expressions for symbol in expression.free_symbols} - self.known
+        unknown = list_free_symbols(expressions) - self.known
         if unknown:
             problem = f"uses {', '.join(sorted(map(str, unknown)))}, which nothing defines"
             self.faults.append(Fault(problem, where))

@@ -41,7 +41,7 @@ ONE_TANGENT_REMEDY = (
 
 def contact_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's contacts."""
-    speeds = set(mechanics_source.speeds(model.mechanics).all)
+    _, speeds = _list_motion_functions(model)
     for contact in model.declared_contacts:
         what = f"the gap of {contact.name}"
         yield from _position_faults(model, contact.gap, what, "touches", contact.where)
@@ -50,6 +50,16 @@ def contact_declaration_faults(model: Model) -> Iterator[Fault]:
     if model.declared_contacts:
         yield from _reaction_faults(model, "contacts that rest", "impacts")
     yield from _combination_faults(model)
+
+
+def _list_motion_functions(model: Model) -> tuple[set[sm.Basic], set[sm.Basic]]:
+    """Return what expressions of positions may contain and what those of speeds may: a robot's links', too."""
+    coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
+    speeds: set[sm.Basic] = set(mechanics_source.speeds(model.mechanics).all)
+    if isinstance(model.mechanics, RecordBasedMechanics):
+        for (what, _), components in model.mechanics.sensed.items():
+            (coordinates if what == "position" else speeds).update(components)
+    return coordinates, speeds
 
 
 def _position_faults(model: Model, position: sm.Expr, what: str, state: str, where: str) -> Iterator[Fault]:
@@ -62,8 +72,7 @@ def _position_faults(model: Model, position: sm.Expr, what: str, state: str, whe
         state: Of what it is the position: ``touches`` or ``is held``.
         where: It was declared.
     """
-    coordinates = set(mechanics_source.coordinates(model.mechanics))
-    speeds = set(mechanics_source.speeds(model.mechanics).all)
+    coordinates, speeds = _list_motion_functions(model)
     functions = position.atoms(AppliedUndef, sm.Derivative)
     yield from _unknown_rate_faults(model, functions, what, where)
     wrong = sorted({f for f in functions if isinstance(f, sm.Derivative) or f in speeds}, key=str)

@@ -15,8 +15,6 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchRow
 from mb2fmu.model.elements.element_base_class import NamedElement
-from mb2fmu.model.elements.robot_link_contact import rigid_element_link_position_faults
-from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
@@ -167,13 +165,8 @@ class Latch(NamedElement):
             return (LatchRow(known[0].position, known[0].unit),)
         return tuple(LatchRow(row.position, row.unit, row.label or str(i)) for i, row in enumerate(known, start=1))
 
-    def faults(self, model: Model) -> Iterator[Fault]:
+    def faults(self, model: Model) -> Iterator[Fault]:  # noqa: ARG002 - others look at the model
         """Yield faulty rows, conditions and numbers."""
-        if isinstance(model.mechanics, RecordBasedMechanics):
-            rows = [row.position for row in self.each]
-            yield from (
-                self.fault(what, remedy) for what, remedy in rigid_element_link_position_faults(model.mechanics, *rows)
-            )
         if not 0 < len(self.each) <= _MAX_ROWS:
             yield self.fault(f"it holds {len(self.each)} rows", f"give 1 to {_MAX_ROWS} that some coordinate changes")
         names = [(row.effort, row.label) for row in self.each]

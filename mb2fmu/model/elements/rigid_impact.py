@@ -13,9 +13,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.checks.element_checks import ONE_TANGENT_REMEDY
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredFriction
 from mb2fmu.model.elements.element_base_class import NamedElement
-from mb2fmu.model.elements.robot_link_contact import rigid_element_link_position_faults
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
-from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -69,13 +67,8 @@ class Impact(NamedElement):
     slip: sm.Expr | None = None
     friction: float | sm.Expr | None = None
 
-    def faults(self, model: Model) -> Iterator[Fault]:
+    def faults(self, model: Model) -> Iterator[Fault]:  # noqa: ARG002 - others look at the model
         """Yield coefficients out of range, and choices that contradict each other."""
-        if isinstance(model.mechanics, RecordBasedMechanics):
-            yield from (
-                self.fault(what, remedy)
-                for what, remedy in rigid_element_link_position_faults(model.mechanics, self.gap, self.slip)
-            )
         if not isinstance(self.gap, sm.Expr | int | float):
             yield self.fault(f"its gap is {self.gap!r}", "give an expression of coordinates, zero where bodies touch")
         e, slow = sm.sympify(self.restitution), sm.sympify(self.rest_below)

@@ -69,14 +69,6 @@ def _readable_points(body: str, at: Any) -> list[NamedFramePoint]:
     return found if all(isinstance(point, NamedFramePoint) for point in found) else []
 
 
-def rigid_element_link_position_faults(mechanics: RecordBasedMechanics, *written: Any) -> Iterator[tuple[str, str]]:
-    """Yield (what, remedy) if rigid gaps, slips or rows name where links are: only coordinates have slopes there."""
-    named = set(mechanics.motion_symbols)
-    if any(isinstance(each, sm.Basic) and each.atoms(sm.Function) & named for each in written):
-        remedy = "write it in coordinates of joints, or take a compliant Contact or SpringDamper"
-        yield "it names the position or velocity of a link, and is rigid", remedy
-
-
 def express_surface_in_ground(mechanics: RecordBasedMechanics, surface: ContactSurface) -> ContactSurface:
     """Return a surface whose directions, given as three numbers along the axes of what carries it, are vectors."""
     carrier = find_surface_carrier(mechanics, surface)

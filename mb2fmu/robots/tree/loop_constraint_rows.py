@@ -21,6 +21,7 @@ from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Component
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.robots.description.robot_description import Array, Pose, RobotLoop
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
+from mb2fmu.robots.tree.link_motion_expressions import express_in_parent, sparse_dot_product
 
 _ZERO_TOLERANCE = 1e-9
 """Slopes of a row, m or 1 per unit of a coordinate, that round-off alone leaves."""
@@ -57,7 +58,7 @@ class LoopConstraintWriter:
                 [self._express_vector(common, part, pose.rotation[:, k]) for k in range(3)] for part, pose in sides
             )
             pairs = ((0, 2), (1, 2)) if loop.kind == "hinge" else ((0, 1), (1, 2), (2, 0))
-            rows += [_sparse_dot_product(first[i], second[j]) for i, j in pairs]
+            rows += [sparse_dot_product(first[i], second[j]) for i, j in pairs]
             names += [f"turn_{k + 1}" for k in range(len(pairs))]
         return [(f"{loop.name}.{name}", row) for name, row in zip(names, rows, strict=True)]
 
@@ -83,9 +84,7 @@ class LoopConstraintWriter:
     def _express_in_ancestor(self, frame: int, target: int, vector: Components) -> Components:
         """Turn components from a frame's axes into those of an ancestor."""
         while frame != target:
-            matrix = self.frames[frame].rotation
-            x, y, z = (_sparse_dot_product((matrix[i, 0], matrix[i, 1], matrix[i, 2]), vector) for i in range(3))
-            vector, frame = (x, y, z), self.frames[frame].parent
+            vector, frame = express_in_parent(self.frames[frame], vector), self.frames[frame].parent
         return vector
 
     def _express_point(self, common: int, part: int, position: Array) -> Components:
@@ -157,8 +156,3 @@ def choose_independent_speeds(constraints: VelocityConstraints, start: dict[sm.S
     rank = int(np.count_nonzero(sizes > 1e-9 * max(float(sizes[0]), 1e-300)))
     dependent = set(order[:rank].tolist())
     return tuple(j for j in range(A.shape[1]) if j not in dependent)
-
-
-def _sparse_dot_product(a: Components, b: Components) -> sm.Expr:
-    """Return the dot product; terms that are zero are left out."""
-    return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0))

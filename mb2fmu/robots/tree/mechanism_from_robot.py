@@ -32,7 +32,6 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     normalize_quaternion_frames,
     stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
@@ -57,6 +56,7 @@ from mb2fmu.robots.tree.loop_constraint_rows import (
     drop_trivial_constraint_rows,
     form_loop_velocity_constraints,
 )
+from mb2fmu.robots.tree.robot_contacts import add_contacts_and_latches
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 
 
@@ -109,7 +109,7 @@ class _RobotReader:
         )
         d = self.definition
         records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
-        records = self._add_contacts(self._add_loop_rows(records))
+        records = add_contacts_and_latches(self._add_loop_rows(records), d, self.plain)
         joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         named = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
         numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=named, joints=joints)
@@ -168,21 +168,6 @@ class _RobotReader:
             force_applications=((),) * len(rows),
             u_independent=choose_independent_speeds(velocity, start),
         )
-
-    def _add_contacts(self, records: Mechanism) -> Mechanism:
-        """Return the records with rigid contacts and latches."""
-        d, m = self.definition, records
-        if not (d.contacts or d.latches):
-            return m
-        rates = m.rates(coordinate_rates(m.kinematics, m.u))
-        moving = (tuple(s for s in rates if s != m.t), tuple(rate for s, rate in rates.items() if s != m.t), m.t)
-        start: dict[sm.Symbol, Any] = dict(zip(m.q, (float(c.start) for c in d.coordinates), strict=True))
-        start |= {m.t: 0.0, **dict(zip(m.r, (float(item.start) for item in d.inputs), strict=True))}
-        for p in d.parameters:
-            start[p.symbol] = float(sm.sympify(p.value).subs(start))
-        taken = {str(symbol) for symbol in (*self.plain.to_plain.values(), *start)}
-        contacts, latches = read_contacts_and_latches(d, self.plain, moving, m.u, taken, m.velocity_constraints, start)
-        return replace(m, contacts=contacts, latches=latches)
 
     # --- symbols -----------------------------------------------------------------------------------------------------
 

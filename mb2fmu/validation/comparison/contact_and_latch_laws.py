@@ -10,10 +10,13 @@ by trying:
     one that is open        g >= 0
     one with an impact      g = 0
 
-At all communication points:
+At all communication points and just before events:
 
     a latch that is closed  its condition to open does not hold
     one that is open        its condition to close does not hold, or that to open does
+
+At a single instant round-off may decide on which side a condition is: it must be broken at two, which are two
+communication points, or the instant of an event and one a little before it.
 """
 
 from __future__ import annotations
@@ -29,11 +32,16 @@ from mb2fmu.validation.comparison.output_formula_comparison import choose_compar
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.reference.event_integration import LocatedEvent
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
 
-_MAX_EVENTS = 100
+_MAX_EVENTS = 99
+"""Events at which laws are judged: of more the first and last thirds of so many, and a random third between."""
+_EARLIER_FRACTION = 1e-3
+"""Of a communication step: so long before an event conditions of latches are looked at, too."""
+_RANDOM_SEED = 11
 _FORCE_TOLERANCE = 1e-6  # of the largest force of any contact
 _LEAST_FORCE = 0.1  # of the natural energy over the gap's size: what is less all the time is round-off
 _SAME_INSTANT = 1e-9  # of a communication step
@@ -63,10 +71,7 @@ def compare_contact_and_latch_laws(references: Sequence[ReferenceRun]) -> tuple[
 
 
 def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterator[LawViolation]:
-    """Yield whether each latch is closed or open against its conditions, from one communication point to the next.
-
-    At a single point round-off may decide on which side a condition is.
-    """
+    """Yield whether each latch is closed or open against its conditions, at points and just before events."""
     e, run, latches = numeric.equations, reference.experiment, numeric.frozen.latches
     assert latches is not None
     inputs = e.r[: numeric.frozen.inputs]
@@ -77,18 +82,54 @@ def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterato
     ]
     conditions = [sm.Piecewise((1, each), (0, True)) for latch in checked_latches for each in (latch.close, latch.open)]
     plan, prepared = planner.plan(conditions), numeric.prepare(run.parameters)
-    count = numeric.n_q + numeric.n_u + numeric.n_z
-    broken_before = [False] * len(checked_latches)
-    for k, row in enumerate(reference.trajectory.values[:, :count]):
-        values = [float(run.time[k]), *row.tolist(), *run.inputs_at(k).tolist(), *prepared]
-        holds = plan(values + [0.0] * (planner.size - len(values)))
-        for i, latch in enumerate(checked_latches):
-            closes, opens = holds[2 * i] > MODE_THRESHOLD, holds[2 * i + 1] > MODE_THRESHOLD
-            is_closed = row[numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged)] > MODE_THRESHOLD
-            is_broken = opens if is_closed else closes and not opens
-            what = f"{latch.name} is {'closed' if is_closed else 'open'} against its condition"
-            yield np.inf if is_broken and broken_before[i] else 0.0, f"{what} at t = {run.time[k]:.4g} s"
-            broken_before[i] = is_broken
+    engaged = [numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged) for latch in checked_latches]
+
+    def list_broken(t: float, x: Floats, r: Sequence[float]) -> list[tuple[bool, str]]:
+        """Return whether each latch is against its conditions, and which."""
+        values = [t, *x[: numeric.n_q + numeric.n_u + numeric.n_z].tolist(), *r, *prepared]
+        holds = [each > MODE_THRESHOLD for each in plan(values + [0.0] * (planner.size - len(values)))]
+        is_closed = [x[place] > MODE_THRESHOLD for place in engaged]
+        return [
+            (opens if closed else closes and not opens, f"{latch.name} is {'closed' if closed else 'open'}")
+            for latch, closed, closes, opens in zip(checked_latches, is_closed, holds[::2], holds[1::2], strict=True)
+        ]
+
+    pairs = []
+    broken = [(False, "")] * len(checked_latches)
+    for k, row in enumerate(reference.trajectory.values):
+        before, broken = broken, list_broken(float(run.time[k]), row, run.inputs_at(k).tolist())
+        pairs.append((float(run.time[k]), before, broken))
+    earlier = _EARLIER_FRACTION * float(np.min(np.diff(run.time)))
+    for event in _choose_events(reference, 2.0 * earlier):
+        t, x, r = event.time, event.states[0][:-1], run.inputs[event.step].tolist()
+        motion = numeric.motion_in_modes(t, x, r, prepared, event.sides[0])
+        x_earlier = x - earlier * np.asarray(motion.x_dot)
+        u_earlier = numeric.motion_in_modes(t - earlier, x_earlier, r, prepared, event.sides[0]).u
+        rows = (
+            np.concatenate([each[: numeric.n_q], u, each[len(each) - numeric.n_z :]])
+            for each, u in ((x_earlier, u_earlier), (x, motion.u))
+        )
+        pairs.append((t, list_broken(t - earlier, next(rows), r), list_broken(t, next(rows), r)))
+    for t, before, now in pairs:
+        for (was_broken, _), (is_broken, what) in zip(before, now, strict=True):
+            yield np.inf if is_broken and was_broken else 0.0, f"{what} against its condition at t = {t:.4g} s"
+
+
+def _choose_events(reference: ReferenceRun, distance: float) -> list[LocatedEvent]:
+    """Return the first, the last and random ones of the events that come later than ``distance`` behind what is before.
+
+    What follows at the same instant begins where laws are about to be kept again; so does a jump of inputs.
+    """
+    time_before, apart = -np.inf, []
+    for event in reference.events:
+        if event.time > max(time_before, float(reference.experiment.time[event.step])) + distance:
+            apart.append(event)
+        time_before = event.time
+    if len(apart) <= _MAX_EVENTS:
+        return apart
+    third = _MAX_EVENTS // 3
+    between = np.random.default_rng(_RANDOM_SEED).choice(np.arange(third, len(apart) - third), third, replace=False)
+    return [*apart[:third], *(apart[k] for k in sorted(between)), *apart[-third:]]
 
 
 class _ContactLaws:
@@ -121,13 +162,9 @@ class _ContactLaws:
         for k in choose_comparison_instants(reference):
             x = reference.states[k]
             instants.append((float(run.time[k]), x, x, run.inputs_at(k).tolist(), reference.modes[k]))
-        time_before, step = -np.inf, float(np.min(np.diff(run.time)))
-        for event in reference.events[:_MAX_EVENTS]:
-            # What follows at the same instant begins where laws are about to be kept again; so does a jump of inputs.
-            if event.time > max(time_before, float(run.time[event.step]) + _SAME_INSTANT * step):
-                r = run.inputs[event.step].tolist()
-                instants.append((event.time, *event.states[:, :-1], r, event.sides[0]))
-            time_before = event.time
+        for event in _choose_events(reference, _SAME_INSTANT * float(np.min(np.diff(run.time)))):
+            r = run.inputs[event.step].tolist()
+            instants.append((event.time, *event.states[:, :-1], r, event.sides[0]))
         prepared = self._numeric.prepare(run.parameters)
         t, x, _, r, modes = instants[0]  # what is taken for closed may begin there with a small overlap
         _, numbers = self._evaluate(t, x, r, prepared, modes)

@@ -33,7 +33,11 @@ import numpy.typing as npt
 from mb2fmu.validation.bounds.event_time_bounds import PROBE_FRACTION, EventTimeBound
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_sides import SimultaneousEvents, evaluate_both_event_sides
+from mb2fmu.validation.reference.event_sides import (
+    SimultaneousEvents,
+    advance_with_held_modes,
+    evaluate_both_event_sides,
+)
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
@@ -240,9 +244,10 @@ def _evaluate_beside_event(
 ) -> tuple[Floats, Floats]:
     """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
     time_step = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
-    values = _extrapolate_to_instant(reference, event_group, event_group.time, rates)
+    step = event_group.first.step  # beyond it outputs may jump, which is no slope
+    values = _extrapolate_to_instant(reference, event_group, event_group.time, rates, step)
     return values, (
-        _extrapolate_to_instant(reference, event_group, event_group.time + time_step, rates) - values
+        _extrapolate_to_instant(reference, event_group, event_group.time + time_step, rates, step) - values
     ) / time_step
 
 
@@ -251,17 +256,34 @@ def _extrapolate_to_instant(
 ) -> Floats:
     """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
 
-    ``step``: whose inputs hold; the event's own by default.
+    Beyond the communication point beside the event the inputs of the next step hold: values are read so far from events
+    that belong together that a point may lie between. ``step``: whose inputs hold throughout, if given.
     """
     numeric, run = reference.numeric, reference.experiment
     assert isinstance(numeric, HybridEquations)
-    prepared = numeric.prepare(run.parameters)
-    inputs = run.inputs[event_group.first.step if step is None else step].tolist()
+    prepared, step_at_event = numeric.prepare(run.parameters), event_group.first.step if step is None else step
+    point, step_there = (
+        _find_communication_point_between(run.time, step_at_event, time) if step is None else (time, step)
+    )
+    inputs_at_event, inputs = run.inputs[step_at_event].tolist(), run.inputs[step_there].tolist()
     rows = []
-    for y, modes in evaluate_both_event_sides(numeric, event_group, time, inputs, prepared):
+    for y_at_point, modes in evaluate_both_event_sides(numeric, event_group, point, inputs_at_event, prepared):
+        y = advance_with_held_modes(numeric, point, y_at_point, time, inputs, prepared, modes)
         motion = numeric.motion_in_modes(time, y[:-1], inputs, prepared, modes)
         rows.append(np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
     return np.array(rows)
+
+
+def _find_communication_point_between(times: Floats, step: int, instant: float) -> tuple[float, int]:
+    """Return the communication point between a step and an instant, s, and the step in which the instant lies.
+
+    The instant and the step themselves where it is within the step, or where the experiment ends.
+    """
+    if step > 0 and instant < times[step]:
+        return float(times[step]), step - 1
+    if step + 2 < len(times) and instant > times[step + 1]:
+        return float(times[step + 1]), step + 1
+    return instant, step
 
 
 def _list_possible_steps(reference: ReferenceRun, limit: EventTimeBound) -> tuple[int, ...]:
@@ -445,12 +467,12 @@ def _compute_error_ratios(
     ratios = np.full((2, n), np.inf)
     for direction, neighbours in enumerate((event.grazing_events_before, event.grazing_events_after)):
         reading_uncertainty = 2.0 * resolution * np.abs(event.slopes[direction, :n])
-        own_candidates = (
-            (event.time_bound.simultaneous_events, step) for step in _list_possible_steps(reference, event.time_bound)
-        )
+        own_group = event.time_bound.simultaneous_events
+        steps = _list_possible_steps(reference, event.time_bound)
+        own_candidates = ((own_group, None if step == own_group.first.step else step) for step in steps)
         for event_group, step in (
             *own_candidates,
-            *((other.simultaneous_events, other.simultaneous_events.first.step) for other in neighbours),
+            *((other.simultaneous_events, None) for other in neighbours),
         ):
             instants = (times[direction], event.time_bound.simultaneous_events.time)
             reference_rows = np.array(

@@ -43,6 +43,7 @@ true motion:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -511,17 +512,16 @@ def _judge_energy_balance(
     """Judge the energy balance |T − T(0) − W| in J; the bound grows with the energy that loads have exchanged.
 
     Powers at communication points miss what is exchanged between them (a stiff spring and its damper come to rest
-    within a step): where the balance is beyond its bound, the steps that contribute most are looked into.
+    within a step): where the balance is beyond its bound, the steps that contribute most are looked into. Where the
+    mechanism cannot move on from the FMU's state the balance has no number, and fails: see :func:`_compute_step_ends`.
     """
     run, numeric = reference.experiment, reference.numeric
     prepared = numeric.prepare(run.parameters)
-    kinetic, power = [], []
+    T, P = np.full(len(states), np.nan), np.full(len(states), np.nan)
     for k, x in enumerate(states):
-        t, inputs = float(run.time[k]), run.inputs_at(k).tolist()
-        motion = numeric.motion(t, x, inputs, prepared)
-        kinetic.append(motion.kinetic)
-        power.append(abs(motion.power))
-    T, P = np.array(kinetic), np.array(power)
+        with suppress(ValidationError, ArithmeticError, ValueError):
+            motion = numeric.motion(float(run.time[k]), x, run.inputs_at(k).tolist(), prepared)
+            T[k], P[k] = motion.kinetic, abs(motion.power)
     steps, work = steps_and_ends[0], np.array([step_end.work for step_end in steps_and_ends[1]])
     imbalance = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     part = ERROR_BOUND_FACTOR * run.tolerance + ROUND_OFF_ALLOWANCE * np.sqrt(len(T))
@@ -530,7 +530,8 @@ def _judge_energy_balance(
     if np.any(imbalance > bound):
         contributions = np.abs(np.diff(T) - work)
         for k in np.argsort(contributions)[: -_ENERGY_STEPS - 1 : -1].tolist():
-            exchanged_by_step[k] = max(exchanged_by_step[k], flow.compute_exchanged_energy(steps[k], states[k]))
+            with suppress(ValidationError, ArithmeticError, ValueError):
+                exchanged_by_step[k] = max(exchanged_by_step[k], flow.compute_exchanged_energy(steps[k], states[k]))
         bound = part * (reference.work_scale + np.concatenate([[0.0], np.cumsum(exchanged_by_step)]))
     return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", imbalance, bound)
 

@@ -145,7 +145,7 @@ class AddedGeneralizedForces:
             motions: Of :attr:`links`.
             size: n.
         """
-        motion_values, sizes = self._evaluate_motion_vectors(motions)
+        motion_values, sizes = self.evaluate_motion_vectors(motions)
         numbers, term_sizes = self._evaluate_with_sizes(values, motion_values, sizes)
         total, total_sizes = np.zeros(size), np.zeros(size)
         for k, column in enumerate(self._columns):
@@ -166,7 +166,7 @@ class AddedGeneralizedForces:
             total_sizes += np.abs(J.T) @ (np.abs(axes) @ term_sizes[first : first + 3])
         return total, total_sizes
 
-    def _evaluate_motion_vectors(self, motions: Mapping[str, LinkMotion]) -> tuple[Array, Array]:
+    def evaluate_motion_vectors(self, motions: Mapping[str, LinkMotion]) -> tuple[Array, Array]:
         """Return the values of what is seen of the motion, and the size of the terms that each is a sum of."""
         values, sizes = [], []
         for vector in self._motion_vectors:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,8 +17,9 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Input, Parameter, Speed
-from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
+from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
+from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
@@ -47,7 +49,12 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     RobotEvaluationPoint,
     read_urdf_tree,
 )
-from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
+from mb2fmu.validation.independent_import.missing_independent_import import (
+    explain_missing_accelerations,
+    explain_missing_import,
+)
+from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
+from mb2fmu.validation.independent_import.robot_event_symbols import RobotKinematics, RobotSymbols
 from mb2fmu.validation.source_checks.acceleration_sampling import (
     INDEPENDENT_IMPORT,
     ROUND_OFF_FRACTION,
@@ -56,31 +63,38 @@ from mb2fmu.validation.source_checks.acceleration_sampling import (
     draw_samples,
     list_settable_slots,
 )
+from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
 from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
 
 if TYPE_CHECKING:
+    from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model.flexible import FlexibleBody
     from mb2fmu.robots import RobotMechanics
     from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
+_EVENT_POINT_COUNT = 8
+"""Points at which events are compared: difference quotients of each row take hundreds of motions at each."""
+_TRIES_PER_POINT = 20
+"""Times as many points are drawn for events where loops are closed: not all of them close."""
 _TRIES_BEFORE_HALF_REACH = 5
 """After so many points that did not close, further ones are drawn within half the range."""
 RobotImport = IndependentImport | MujocoEquations
 
 
-def sample_robot_accelerations(definition: ModelDefinition) -> SourceAccelerations:
+def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism | None = None) -> SourceAccelerations:
     """Return samples of x' from the robot's file, read again.
 
     Args:
         definition: The checked model; its mechanics are a robot's.
+        mechanism: Imported from it: its events, contacts and latches are compared; None: they are not.
 
     Raises:
         ValidationError: If the file is not there any more.
     """
     robot = cast("RobotMechanics", definition.mechanics)
     source = robot.description.source
-    missing = _explain_missing_import(definition, robot)
+    missing = explain_missing_import(robot)
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
@@ -88,41 +102,46 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep the file until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
+    independent_import = _read_independent_import(robot, source, content)
+    if isinstance(independent_import, str):
+        return _no_samples(independent_import)
+    closures = _list_loop_closures(independent_import, _list_loops_of_settings(robot))
+    missing, added = explain_missing_accelerations(definition, robot), None
+    try:
+        added = None if missing else _form_added_forces(definition, robot, independent_import)
+    except ValueError as error:
+        missing = f"what was added to the file is not known to the independent import: {error}"
+    equations = _RobotFileEquations(definition, robot, independent_import, closures, added)
+    samples = _no_samples(missing) if missing else equations.sample_all()
+    if mechanism is None:
+        return samples
+    errors, left_out = equations.compare_events(mechanism)
+    return replace(samples, events=tuple(errors), left_out=tuple(left_out))
+
+
+def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes) -> RobotImport | str:
+    """Return the file read again; or why it cannot be."""
     s = robot.settings
     inverse = s.role == "inverse-dynamics"
     prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
-    loop_tables = _list_loops_of_settings(robot)
-    independent_import: RobotImport
+    free = s.mimic == "free"
     if robot.kind == MJCF:
         moving_joints = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
         actuators = [] if inverse else [actuator.name for actuator in robot.description.actuators]
         try:
-            independent_import = MujocoEquations(
-                source, moving_joints, actuators, s.locked, s.mimic == "free", prescribed
-            )
+            return MujocoEquations(source, moving_joints, actuators, s.locked, free, prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
-            reason = f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-            return _no_samples(reason)
-    else:
-        read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
-        bending = {
-            each.name: NodalLink(
-                each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
-                (each.pose.rotation, each.pose.position),
-                each.nodes,
-            )
-            for each in robot.flexible
-        }
-        free = s.mimic == "free"
-        independent_import = IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
-    try:
-        added = _form_added_forces(definition, robot, independent_import)
-    except ValueError as error:
-        reason = f"what was added to the file is not known to the independent import: {error}"
-        return _no_samples(reason)
-    return _RobotFileEquations(
-        definition, robot, independent_import, _list_loop_closures(independent_import, loop_tables), added
-    ).sample_all()
+            return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
+    read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
+    bending = {
+        each.name: NodalLink(
+            each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
+            (each.pose.rotation, each.pose.position),
+            each.nodes,
+        )
+        for each in robot.flexible
+    }
+    return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
 
 
 def _no_samples(reason: str) -> SourceAccelerations:
@@ -167,9 +186,7 @@ def _form_added_forces(
         offset = load.at.offset if isinstance(load.at, NamedFramePoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""
         loads.append(LinkLoad(load.load_kind == "torque", load.frame, offset, axes, load.components))
-    motion_vectors = [
-        _form_motion_vectors(quantity, place, symbols, links) for (quantity, place), symbols in robot.sensed.items()
-    ]
+    motion_vectors = _list_link_vectors(robot)
     link_names = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in motion_vectors)]
     unknown_names = [name for name in link_names if name and not independent_import.has_frame(name)]
     if unknown_names:
@@ -184,28 +201,27 @@ def _form_added_forces(
     rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
     rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
     calculated_values = {p.symbol: p.value for p in definition.parameters if p.calculated}
-    frames = (
-        independent_import.tree.frames
-        if isinstance(independent_import, IndependentImport) and independent_import.tree
-        else {}
-    )
+    place_of_link = _find_link_places(independent_import)
     return AddedGeneralizedForces(
-        loads,
-        efforts,
-        motion_vectors,
-        _list_point_symbols(definition),
-        calculated_values | rates,
-        lambda name: frames.get(name, GROUND_POSE),
+        loads, efforts, motion_vectors, _list_point_symbols(definition), calculated_values | rates, place_of_link
     )
 
 
-def _form_motion_vectors(
-    quantity: str, place: NamedFramePoint | NamedFrame, symbols: Sequence[sm.Expr], links: Sequence[str]
-) -> LinkVectorSymbols:
-    """Return the vectors of the motion of a link or the ground that expressions contain, for the independent import."""
-    offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
-    name = place.frame if isinstance(place, NamedFramePoint) else place.name
-    return LinkVectorSymbols(quantity, name if name in links else "", offset, symbols)
+def _find_link_places(independent_import: RobotImport) -> Callable[[str], Pose]:
+    """Return a function: a link's name → its frame in the frame that the independent import moves for it."""
+    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
+    frames: Mapping[str, Pose] = tree.frames if tree else {}
+    return lambda name: frames.get(name, GROUND_POSE)
+
+
+def _list_link_vectors(robot: RobotMechanics) -> list[LinkVectorSymbols]:
+    """Return the vectors of the motion of links or the ground that expressions contain, for the independent import."""
+    links, vectors = {link.name for link in robot.description.links}, []
+    for (quantity, place), symbols in robot.sensed.items():
+        offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
+        name = place.frame if isinstance(place, NamedFramePoint) else place.name
+        vectors.append(LinkVectorSymbols(quantity, name if name in links else "", offset, symbols))
+    return vectors
 
 
 def _list_point_items(definition: ModelDefinition) -> list[Any]:
@@ -225,7 +241,7 @@ def _list_loop_closures(
 ) -> list[LinkFrameConnection]:
     """Return loops of the file, then of the settings."""
     tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
-    frames: Mapping[str, Pose] = tree.frames if tree else {}
+    place_of_link = _find_link_places(independent_import)
     closures = [
         LinkFrameConnection(*each)
         for each in (independent_import.loop_closures if isinstance(independent_import, MujocoEquations) else ())
@@ -233,23 +249,8 @@ def _list_loop_closures(
     closures += [LinkFrameConnection(*each) for each in (tree.closing if tree else ())]
     return [
         *closures,
-        *(read_loop_closure_frames(each, lambda name: frames.get(name, GROUND_POSE)) for each in loop_tables),
+        *(read_loop_closure_frames(each, place_of_link) for each in loop_tables),
     ]
-
-
-def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) -> str:
-    """Return why a model has no independent import; empty if it has one."""
-    is_repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
-    applies_by_reason = {
-        f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
-            robot.kind == MJCF and not is_mujoco_installed()
-        ),
-        "joints have hard stops, of whose stiffness the file says nothing": robot.joints_with_stops,
-        "states were added to what the file says": definition.auxiliary_states,
-        "inertias were repaired: the FMU is not what the file says": is_repaired,
-        "MuJoCo has no links that bend as these do": robot.kind == MJCF and robot.flexible,
-    }
-    return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
 class _RobotFileEquations:
@@ -271,7 +272,23 @@ class _RobotFileEquations:
         self._items = _list_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
+        symbols = [p.symbol for p in self._parameters]
+        self._gravity = compile_scalar_function(symbols, [sm.sympify(g) for g in robot.gravity])
         self._inverse = robot.settings.role == "inverse-dynamics"
+        self._link_vectors = AddedGeneralizedForces(
+            (), (), _list_link_vectors(robot), (), {}, _find_link_places(independent_import)
+        )
+        self.symbols = RobotSymbols(
+            definition, _list_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
+        )
+        touches = [contact.gap < 0 for contact in definition.contacts]
+        touches += [latch.close for latch in definition.latches]
+        self._holds = (
+            self.symbols.compile_function([sm.Piecewise((1, sm.Or(*touches)), (0, True))]) if touches else None
+        )
+        auxiliary = definition.auxiliary_states
+        self._behind_point = [*[0.0] * len(definition.coordinates), *(float(state.start) for state in auxiliary)]
+        self._auxiliary_names = [state.name for state in auxiliary]
         self._is_sliding: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
         for slot, column in (
             *self._iterate_speeds(),
@@ -281,8 +298,39 @@ class _RobotFileEquations:
 
     def sample_all(self) -> SourceAccelerations:
         """Return all samples."""
-        slots = list_settable_slots(self._definition, self._slot_of_symbol)
+        slots = list_settable_slots(self._definition, self.symbols.slot)
         return SourceAccelerations(draw_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,))
+
+    def compare_events(self, mechanism: Mechanism) -> tuple[list[tuple[float, str]], list[str]]:
+        """Compare what was imported of events, contacts and latches with the model's own expressions at the points.
+
+        Positions and velocities of links in them are those of the independent import.
+
+        Returns:
+            (error over bound, quantity and time), and the names of what could not be compared.
+        """
+        d = self._definition
+        kinematics = RobotKinematics(d, self.symbols, lambda values: self._rates_of_coordinates(values)[0])
+        reach = [_LARGEST_SLIDE_M if q.unit.startswith("m") else _LARGEST_TURN_RAD for q in d.coordinates]
+        unknown = [name for name in self._link_vectors.links if not self._import.has_frame(name)]
+        if unknown:
+            return [], [f"what names {', '.join(unknown)}"]
+        check = EventImportCheck(d, mechanism, self.symbols, kinematics, np.array(reach))
+        if check.is_empty:
+            return [], []
+        drawn_points = itertools.islice(self.draw_points(), _TRIES_PER_POINT * _EVENT_POINT_COUNT)
+        points = itertools.islice((point for point in drawn_points if point is not None), _EVENT_POINT_COUNT)
+        errors = check.compare_at((point.time, kinematics.with_rates(list(point.values))) for point in points)
+        return errors, check.left_out
+
+    def _is_open(self, point: RandomPoint) -> bool:
+        """Return whether no contact touches and no latch closes at a point: the file knows nothing of either."""
+        return self._holds is None or not self._holds(list(point.values))[0]
+
+    def _evaluate_link_vectors(self, values: Sequence[float]) -> Array:
+        """Return the values of what expressions name of the links' motion at a point."""
+        motions = self._motions(self._link_vectors.links, self._form_robot_state(list(values)))
+        return self._link_vectors.evaluate_motion_vectors(motions)[0]
 
     def draw_points(self) -> Iterator[RandomPoint | None]:
         """Yield points on the closed loops, around a start that closes them; None where one does not close."""
@@ -294,10 +342,12 @@ class _RobotFileEquations:
                 self._draw_values(random, centre, 0.5 ** (failed_count // _TRIES_BEFORE_HALF_REACH))
             )
             failed_count += closed is None
-            yield None if closed is None else RandomPoint(closed[0], tuple(closed))
+            yield None if closed is None else RandomPoint(closed[0], (*closed, *self._behind_point))
 
-    def sample_point(self, point: RandomPoint) -> AccelerationSample:
-        """Return x' at one point by the independent import; of inverse dynamics the efforts instead."""
+    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+        """Return x' at one point by the independent import, of inverse dynamics the efforts; None where one holds."""
+        if not self._is_open(point):
+            return None
         return self._sample_efforts(point) if self._inverse else self._sample_accelerations(point)
 
     def _draw_values(self, random: np.random.Generator, centre: Sequence[float], range_fraction: float) -> list[float]:
@@ -334,7 +384,7 @@ class _RobotFileEquations:
         its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
-        values = list(point.values)
+        values = list(point.values[: 1 + len(self._items)])
         state = self._form_robot_state(values)
         M, f = self._import.equations(state)
         added_forces, added_force_sizes = self._added_forces.evaluate_forces(
@@ -364,14 +414,15 @@ class _RobotFileEquations:
         for slot, column in self._iterate_speeds():
             name = str(self._items[slot - 1].name)
             rates[name], bounds[name] = float(u_dot[column]), ROUND_OFF_FRACTION * float(scale[column])
-        return AccelerationSample(point, {INDEPENDENT_IMPORT: rates}, bounds)
+        still = dict.fromkeys(self._auxiliary_names, 0.0)  # states of open contacts and latches
+        return AccelerationSample(point, {INDEPENDENT_IMPORT: rates | still}, bounds | still)
 
     def _sample_efforts(self, point: RandomPoint) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
-        values = list(point.values)
+        values = list(point.values[: 1 + len(self._items)])
         state = self._form_robot_state(values)
         M, f = self._import.equations(state)
         added, size_of_added = self._added_forces.evaluate_forces(
@@ -533,8 +584,7 @@ class _RobotFileEquations:
             self._robot.tree.parts[i].moving_joint.name: values[self._slot_of_symbol[d]]
             for i, d in self._robot.damping.items()
         }
-        parameters = {p.symbol: values[self._slot[p.name]] for p in self._parameters}
-        gravity = np.array([float(sm.sympify(g).subs(parameters)) for g in self._robot.gravity])
+        gravity = np.array(self._gravity(*(values[self._slot[p.name]] for p in self._parameters)), dtype=float)
         declared = {p.name: float(p.value) for p in self._parameters}
         file_gravity = self._import.gravity
         if file_gravity is not None and self._robot.settings.gravity is None:  # the file says where weight pulls

@@ -8,28 +8,24 @@ rates is used for them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPositionRow
 from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.model.expression_traversal import list_free_symbols
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Constraint, Output
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_symbols import (
-    Floats,
-    SourceEvaluationError,
-    SourceSymbols,
-    make_unused_symbol,
-)
+from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, make_unused_symbol
 
 SAME_VALUE_TOLERANCE = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -76,14 +72,58 @@ class _QuantityWithRates:
     second: sm.Expr
 
 
+class ExpressionSymbols(Protocol):
+    """Slots of the symbols of a model's expressions in one list of values, and functions of such lists."""
+
+    @property
+    def t(self) -> sm.Symbol:
+        """Time."""
+
+    @property
+    def q(self) -> Sequence[Any]:
+        """Coordinates."""
+
+    @property
+    def z(self) -> Sequence[Any]:
+        """Auxiliary states."""
+
+    @property
+    def r(self) -> Sequence[Any]:
+        """Inputs."""
+
+    @property
+    def slot(self) -> Mapping[Any, int]:
+        """Symbol → its place in the list of values."""
+
+    @property
+    def z_dot(self) -> Callable[[Sequence[float]], list[float]]:
+        """Values → derivatives of the auxiliary states."""
+
+    def compile_function(
+        self, expressions: Sequence[sm.Expr], further_symbols: Sequence[sm.Symbol] = ()
+    ) -> Callable[[Sequence[float]], list[float]]:
+        """Return a function of the slots' values, then of ``further_symbols``."""
+
+
+class CoordinateRates(Protocol):
+    """q' in the slots of :class:`ExpressionSymbols`: ``rates`` says where, one slot per coordinate."""
+
+    @property
+    def rates(self) -> Sequence[int]:
+        """The slot of each q'."""
+
+    def with_rates(self, values: list[float]) -> list[float]:
+        """Return the values with q' as it follows from q and u."""
+
+
 class EventImportCheck:
     """Compares the imported contacts, latches and events with the model.
 
     Args:
         definition: The checked model, in the user's symbols.
         mechanism: The mechanism imported from it.
-        symbols: Slots of the user's symbols.
-        constraints: The user's own kinematic equations.
+        symbols: Slots of the user's symbols; of a model in SymPy ``SourceSymbols``.
+        constraints: The user's own kinematic equations; of a model in SymPy ``SourceConstraints``.
         q_scale: How far each coordinate goes, in the order of ``symbols.q``.
     """
 
@@ -91,8 +131,8 @@ class EventImportCheck:
         self,
         definition: ModelDefinition,
         mechanism: Mechanism,
-        symbols: SourceSymbols,
-        constraints: SourceConstraints,
+        symbols: ExpressionSymbols,
+        constraints: CoordinateRates,
         q_scale: Floats,
     ) -> None:
         self._definition, self._mechanism, self._symbols, self._constraints = (
@@ -102,6 +142,8 @@ class EventImportCheck:
             constraints,
         )
         self._q_scale = q_scale
+        self._rate_slots = _pair_slots_with_rates(symbols, constraints)
+        self._state_slots = [symbols.slot[z] for z in symbols.z]
         self._random = np.random.default_rng(17)
         imported = mechanism
         self._u_dot = [sm.Symbol(f"mb2fmu_rate_of_{i}") for i in range(len(imported.u))]
@@ -171,8 +213,8 @@ class EventImportCheck:
     def _compile_import(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], list[float]]:
         """Return a function of plain values of expressions that were read."""
         rates = dict(zip(self._mechanism.u_dot, self._u_dot, strict=True))
-        expressions_in_import_symbols = [sm.sympify(each).xreplace(rates) for each in expressions]
-        if any(each.free_symbols - set(self._import_symbols) for each in expressions_in_import_symbols):
+        expressions_in_import_symbols = [replace_symbols(sm.sympify(each), rates) for each in expressions]
+        if list_free_symbols(expressions_in_import_symbols) - set(self._import_symbols):
             raise SourceEvaluationError("it contains what is solved for")
         function = compile_scalar_function(self._import_symbols, expressions_in_import_symbols)
         return lambda values: list(function(*values))
@@ -319,6 +361,18 @@ class EventImportCheck:
         for item, (source_function, import_function) in self._moving_events:
             yield from self._compare_rates(item, source_function, import_function(import_values), list(values), u_dot)
 
+    def compare_at(self, points: Iterable[tuple[float, Sequence[float]]]) -> list[tuple[float, str]]:
+        """Return (error over bound, quantity and time) of each comparison at points (time, values)."""
+        errors = [(math.inf, description) for description in self.mismatches]
+        for time, values in points:
+            try:
+                for description, error, bound in self.differences(values):
+                    ratio = error / bound if bound > 0.0 else (0.0 if error == 0.0 else math.inf)
+                    errors.append((ratio, f"{description} at t = {time:.4g} s"))
+            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+                continue  # an expression has no number there
+        return errors
+
     def _leave_constraints(self, values: Sequence[float]) -> list[float]:
         """Return the values with other coordinates and speeds, which do not keep the constraints."""
         changed, slot = list(values), self._symbols.slot
@@ -388,20 +442,24 @@ class EventImportCheck:
 
     def _step_along_motion(self, values: Sequence[float], time_step: float, u_dot: Floats | None) -> list[float]:
         """Return the values after a time s along the motion; ``u_dot``: speeds and their kinematics move too."""
-        stepped, symbols, t = list(values), self._symbols, self._symbols.t
+        stepped = list(values)
         stepped[0] += time_step
-        for k, rate in zip([symbols.slot[q] for q in symbols.q], self._constraints.rates, strict=True):
+        for k, rate in self._rate_slots:
             stepped[k] += time_step * values[rate]
-        for k, z_dot in zip([symbols.slot[z] for z in symbols.z], symbols.z_dot(values), strict=True):
+        for k, z_dot in zip(self._state_slots, self._symbols.z_dot(values), strict=True):
             stepped[k] += time_step * z_dot
-        for r in symbols.r:
-            if r.diff(t) in symbols.slot:
-                stepped[symbols.slot[r]] += time_step * values[symbols.slot[r.diff(t)]]
         if u_dot is None:
             return stepped
         for k, acceleration in zip(self._speeds, u_dot.tolist(), strict=True):
             stepped[k] += time_step * acceleration
         return list(self._constraints.with_rates(stepped))
+
+
+def _pair_slots_with_rates(symbols: ExpressionSymbols, constraints: CoordinateRates) -> list[tuple[int, int]]:
+    """Return the slots of coordinates, and of inputs whose rates are inputs, each with the slot of its rate."""
+    inputs = [(symbols.slot[r], symbols.slot.get(r.diff(symbols.t))) for r in symbols.r]
+    coordinates = zip([symbols.slot[q] for q in symbols.q], constraints.rates, strict=True)
+    return [*coordinates, *((k, rate) for k, rate in inputs if rate is not None)]
 
 
 def _pair_unknown_forces(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[sm.Expr, sm.Symbol]]:

@@ -165,6 +165,21 @@ class SourceEquations:
         Raises:
             numpy.linalg.LinAlgError: If a matrix is singular.
         """
+        solution, scale = self._solve(values)
+        count = len(self.q) + len(self.u)
+        return solution[:count], scale[:count]
+
+    def multipliers(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return λ of a Lagrangian's rows, M u' + Aᵀ λ = f, and its scale as of :meth:`x_dot`; empty for Kane's.
+
+        SymPy has the other sign.
+        """
+        solution, scale = self._solve(values)
+        count = len(self.q) + len(self.u)
+        return -solution[count:], scale[count:]
+
+    def _solve(self, values: list[float]) -> tuple[Floats, Floats]:
+        """Return what ``mass_matrix_full`` and ``forcing_full`` give, and the sums of the magnitudes of its terms."""
         M, force_terms = self._evaluate_matrices(values)
         terms = np.split(force_terms, np.cumsum(self._counts)[:-1])
         f, size = (
@@ -172,12 +187,12 @@ class SourceEquations:
             np.array([np.sum(np.abs(row_terms)) for row_terms in terms]),
         )
         inverse = np.linalg.inv(M)
-        x_dot = np.linalg.solve(M, f)
-        scale = np.abs(inverse) @ (size + np.abs(M) @ np.abs(x_dot))
+        solution = np.linalg.solve(M, f)
+        scale = np.abs(inverse) @ (size + np.abs(M) @ np.abs(solution))
         n, count = len(self.q), len(self.q) + len(self.u)
         if self._is_lagrange:
             scale[n:count] = add_floor_to_scales(scale[n:count], np.sqrt(np.abs(np.diag(M)[n:count])))
-        return x_dot[:count], scale[:count]
+        return solution, scale
 
 
 def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbols) -> list[sm.Expr]:

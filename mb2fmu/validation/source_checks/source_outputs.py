@@ -1,7 +1,7 @@
 """Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
 Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Accelerations, reactions,
-multipliers, momenta of single speeds (but those of a Lagrangian without bodies), powers and energies that are found
+multipliers and momenta of single speeds (but those of a Lagrangian), powers and energies that are found
 from loads are not evaluated in this way.
 """
 
@@ -24,6 +24,7 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import (
     PointAndFrameMotion,
     SourceMotion,
 )
+from mb2fmu.validation.source_checks.source_equations import SourceEquations
 from mb2fmu.validation.source_checks.source_symbols import (
     Floats,
     SourceEvaluationError,
@@ -65,10 +66,15 @@ class SourceOutputs:
         definition: The model with its source objects.
         symbols: Slots of its symbols; equations and kinematics are formed already.
         kinematics: Of the objects; None: only expressions without q'' of their own are evaluated.
+        equations: Of the objects; those of a Lagrangian give multipliers.
     """
 
     def __init__(
-        self, definition: ModelDefinition, symbols: SourceSymbols, kinematics: NumericKaneEquations | None
+        self,
+        definition: ModelDefinition,
+        symbols: SourceSymbols,
+        kinematics: NumericKaneEquations | None,
+        equations: SourceEquations | None = None,
     ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
         self._moving_bodies = mechanics_source.bodies(definition.mechanics) if kinematics else ()
@@ -88,6 +94,14 @@ class SourceOutputs:
         unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}
         self._expressions: dict[str, Any] = {}
         self._requests: list[OutputRequest] = []
+        self._equations = equations
+        self._multiplier_outputs: dict[str, Any] = {}
+        expressions, multipliers = _find_multiplier_expressions(definition) if equations else ({}, [])
+        for name, expression in expressions.items():
+            with suppress(SourceEvaluationError):
+                self._multiplier_outputs[name] = symbols.compile_function(
+                    [expression], [*self._rate_symbols, *multipliers]
+                )
         for item in definition.outputs:
             if isinstance(item, Output):
                 self._add_expression(item.name, item.expression, unknown - {None})
@@ -134,12 +148,47 @@ class SourceOutputs:
             except (ArithmeticError, ValueError):
                 continue  # has no value there
             values_by_name[name] = (value, abs(value))
+        values_by_name |= self._evaluate_multiplier_outputs([*values, *rate_values], values)
         for request in self._requests if motion is not None else ():
             assert motion is not None
             values_by_name |= _evaluate_request(request, motion, self._moving_bodies)
         return {
             name: value_and_size for name, value_and_size in values_by_name.items() if np.isfinite(value_and_size[0])
         }
+
+    def _evaluate_multiplier_outputs(self, values_and_rates: Sequence[float], values: list[float]) -> NamedOutputValues:
+        """Return the outputs with multipliers, and what their scales make of them."""
+        if self._equations is None or not self._multiplier_outputs:
+            return {}
+        multipliers, scales = self._equations.multipliers(values)
+        outputs: NamedOutputValues = {}
+        for name, function in self._multiplier_outputs.items():
+            value = function([*values_and_rates, *multipliers.tolist()])[0]
+            changed = [function([*values_and_rates, *(multipliers + step).tolist()])[0] for step in np.diag(scales)]
+            outputs[name] = (value, abs(value) + sum(abs(each - value) for each in changed))
+        return outputs
+
+
+def _find_multiplier_expressions(definition: ModelDefinition) -> tuple[dict[str, sm.Expr], list[sm.Symbol]]:
+    """Return outputs with multipliers of a Lagrangian's rows, and the symbols of these, in SymPy's order of rows."""
+    mechanics = definition.mechanics
+    if not isinstance(mechanics, LagrangesMethod):
+        return {}, []
+    symbols = [make_unused_symbol(k, "multiplier") for k in range(len(mechanics.coneqs))]
+    symbol_of_row = dict(zip(mechanics.coneqs, symbols, strict=True))
+    symbol_of_row |= zip(mechanics._hol_coneqs, symbols, strict=False)  # noqa: SLF001 - their rates come first
+    known = {item.symbol: symbol_of_row[item.row] for item in definition.constraints if item.row in symbol_of_row}
+    expressions = {
+        item.name: sm.sympify(item.expression).xreplace(known)
+        for item in definition.outputs
+        if isinstance(item, Output) and sm.sympify(item.expression).has(*known)
+    }
+    expressions |= {
+        item.name: symbol_of_row[item.subject[0]]
+        for item in definition.outputs
+        if isinstance(item, OutputRequest) and item.kind == "multiplier" and item.subject[0] in symbol_of_row
+    }
+    return expressions, symbols
 
 
 def _form_energy_or_momentum(request: OutputRequest, definition: ModelDefinition) -> sm.Expr | None:

@@ -14,7 +14,11 @@ from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
-from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions, lambdify_with_shared_parts
+from mb2fmu.model.expression_traversal import (
+    iterate_distinct_subexpressions,
+    lambdify_with_shared_parts,
+    list_free_symbols,
+)
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
@@ -152,15 +156,7 @@ class SourceSymbols:
         ]
         if untranslated:
             raise SourceEvaluationError(f"{', '.join(sorted(map(str, untranslated)))} has no number")
-        unknown = sorted(_free_symbols(plain) - self._known_symbols, key=str)
+        unknown = sorted(list_free_symbols([plain]) - self._known_symbols, key=str)
         for symbol in unknown:
             self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))
         return replace_symbols(plain, {symbol: self._replacements[symbol] for symbol in unknown})
-
-
-def _free_symbols(expression: sm.Basic) -> set[sm.Symbol]:
-    """Return the free symbols; of expressions that bind symbols (an integral, a sum) by their own property."""
-    parts = list(iterate_distinct_subexpressions([expression]))
-    if any(getattr(part, "bound_symbols", ()) for part in parts):
-        return set(expression.free_symbols)
-    return {part for part in parts if isinstance(part, sm.Symbol)}

@@ -15,7 +15,7 @@ from mb2fmu.report.figures.eigenvalue_figure import format_eigenvalues
 MASS, FRICTION, DAMPING = 2.0, 1.5, 0.5
 
 
-def sledge(*, stiffness: float = 0.0, speed: float = 0.0) -> Model:
+def sledge(*, stiffness: float = 0.0, speed: float = 0.0, place: float = 0.1) -> Model:
     """A mass with dry and viscous friction, a spring, and a force."""
     x, v, force = me.dynamicsymbols("x v force")
     m, k, c, F = sm.symbols("m k c F")
@@ -29,7 +29,7 @@ def sledge(*, stiffness: float = 0.0, speed: float = 0.0) -> Model:
     for symbol, value in ((m, MASS), (k, stiffness), (c, DAMPING), (F, FRICTION)):
         model.parameter(symbol, value)
     model.input(force, 0.0, "N")
-    model.coordinate(x, 0.1, "m")
+    model.coordinate(x, place, "m")
     model.speed(v, speed, "m/s")
     return model
 
@@ -55,6 +55,15 @@ def test_what_slides_has_its_friction(way: float) -> None:
     assert trimmed.point.r == pytest.approx([way * (FRICTION + DAMPING * 2.0)])
     assert driven.resting_friction == trimmed.resting_friction == ()
     assert "riction" not in format_eigenvalues(driven)
+
+
+@pytest.mark.parametrize("place", [0.1, 1e-7])
+def test_what_counts_as_no_slip_is_a_part_of_what_is_typical(place: float) -> None:
+    """A speed of 5e-10 m/s is none of a sledge that is moved by centimetres, and one of a thing of a tenth of a µm."""
+    found = mb2fmu.linearize(sledge(place=place), at={"v": 5e-10}, trim=("force",))
+    assert found.resting_friction == (("v",) if place > 1e-3 else ())
+    wanted = 0.0 if place > 1e-3 else FRICTION
+    assert found.point.r == pytest.approx([wanted + DAMPING * 5e-10])
 
 
 def test_a_load_that_friction_holds_has_no_linear_motion() -> None:

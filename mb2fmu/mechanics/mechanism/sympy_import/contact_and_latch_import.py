@@ -17,6 +17,8 @@ from mb2fmu.mechanics.equations.latch_equations import LatchedRow, Latches, Latc
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     DynamicsymbolMap,
     differentiate_along_rates,
+    replace_symbols,
+    replace_symbols_in_matrix,
     time_derivative,
 )
 from mb2fmu.model.declarations.declared_contacts_and_latches import (
@@ -25,10 +27,14 @@ from mb2fmu.model.declarations.declared_contacts_and_latches import (
     DeclaredLatch,
     DeclaredLatchRow,
 )
+from mb2fmu.model.expression_traversal import count_occurrences
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 
 _RANK_TOLERANCE = 1e-9  # relative size below which a singular value counts as zero
+
+_MAX_RATE_OCCURRENCES = 60_000
+"""Of the parts of a row's rate, as often as they occur: conditions of events are sorted by SymPy, which visits each."""
 
 _COSINE_TOLERANCE = 1e-12  # 1 - cosine of the gaps over the samples
 _SAMPLE_DISTANCE = 0.1  # relative distance of samples from the start
@@ -45,6 +51,7 @@ def read_contacts_and_latches(
     taken_names: set[str],
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
+    written: Mapping[sm.Symbol, sm.Expr] | None = None,
 ) -> tuple[Contacts | None, Latches | None]:
     """Return contacts and latches of a definition in plain symbols; None where it has none.
 
@@ -56,12 +63,14 @@ def read_contacts_and_latches(
         taken_names: Names in use; extended.
         constraints: Rows that hold always.
         start: Plain symbols of coordinates and parameters → their values at the start.
+        written: Plain symbols that stand for positions and velocities of links → what they are in coordinates and
+            speeds: what is held needs its slopes.
 
     Raises:
         MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a gap, a slip or a
             row of a latch, or two gaps are the same.
     """
-    reader = _RowReader(plain, moving, tuple(u), taken_names)
+    reader = _RowReader(plain, moving, tuple(u), taken_names, written or {})
     contacts = reader.read_contacts(definition.contacts, has_latches=bool(definition.latches))
     latches = reader.read_latches(definition.latches)
     faults = [
@@ -100,12 +109,14 @@ class _RowReader:
         moving: Time-varying symbols of positions, their rates, and time.
         u: Speeds.
         taken_names: Names in use; extended.
+        written: Symbols of motions of links → what they are in coordinates and speeds.
     """
 
     plain: DynamicsymbolMap
     moving: SymbolRates
     u: tuple[sm.Symbol, ...]
     taken_names: set[str]
+    written: Mapping[sm.Symbol, sm.Expr]
 
     def read_contacts(self, declared: Sequence[DeclaredContact], *, has_latches: bool) -> Contacts | None:
         """Return the contacts; ``has_latches``: there are latches, too.
@@ -161,7 +172,7 @@ class _RowReader:
 
     def _read_contact(self, contact: DeclaredContact, *, has_friction: bool) -> UnilateralContact:
         """Return one contact; ``has_friction``: one of them has friction."""
-        gap, identifier = self.plain(contact.gap), format_symbol_as_word(contact.force)
+        gap, identifier = self._write_out(contact.gap), format_symbol_as_word(contact.force)
         return UnilateralContact(
             **self._differentiate_position(gap, contact),
             name=contact.name,
@@ -179,11 +190,11 @@ class _RowReader:
 
     def _read_friction(self, friction: DeclaredFriction) -> ContactFriction:
         """Return a contact's friction."""
-        slip, identifier = self.plain(friction.slip), format_symbol_as_word(friction.force)
+        slip, identifier = self._write_out(friction.slip), format_symbol_as_word(friction.force)
         symbols, rates, t = self.moving
         rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
         derivatives = [differentiate_along_rates(slip, {speed: sm.S.One}) for speed in self.u]
-        offset, bias = slip.xreplace(dict.fromkeys(self.u, sm.S.Zero)), differentiate_along_rates(slip, rate_of_symbol)
+        offset, bias = self._set_speeds_to_zero(slip), differentiate_along_rates(slip, rate_of_symbol)
         return ContactFriction(
             **self._make_row_fields(derivatives, offset, bias, friction),
             coefficient=self.plain(friction.coefficient),
@@ -194,7 +205,7 @@ class _RowReader:
 
     def _read_latch(self, latch: DeclaredLatch) -> LatchRecord:
         """Return one latch."""
-        positions = [self.plain(row.position) for row in latch.rows]
+        positions = [self._write_out(row.position) for row in latch.rows]
         return LatchRecord(
             name=latch.name,
             rows=tuple(
@@ -207,23 +218,33 @@ class _RowReader:
                 )
                 for position, row in zip(positions, latch.rows, strict=True)
             ),
-            close=self.plain(latch.close),
-            open=self.plain(latch.open),
+            close=self._write_out(latch.close),
+            open=self._write_out(latch.open),
             engaged=self.plain(latch.engaged),
             change_count=self.plain(latch.changes),
         )
 
+    def _write_out(self, expression: sm.Basic) -> sm.Expr:
+        """Return a gap, a slip, a held position or a condition in plain symbols of coordinates and speeds."""
+        plain = self.plain(expression)
+        return replace_symbols(plain, self.written) if self.written else plain
+
     def _differentiate_position(self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchRow) -> _RowFields:
         """Return G, b and c of a position in plain symbols, whose second rate is G u' + c, and the row's symbols."""
         symbols, rates, t = self.moving
-        rate = time_derivative(position, symbols, rates, t)
-        rate_symbols = rate.free_symbols
-        derivatives = [
-            differentiate_along_rates(rate, {speed: sm.S.One}) if speed in rate_symbols else sm.S.Zero
-            for speed in self.u
-        ]
-        bias = differentiate_along_rates(rate, {**dict(zip(symbols, rates, strict=True)), t: sm.S.One})
-        return self._make_row_fields(derivatives, rate.xreplace(dict.fromkeys(self.u, sm.S.Zero)), bias, declaration)
+        rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
+        if self.written:
+            rate = differentiate_along_rates(position, rate_of_symbol)
+            _refuse_long_rate(rate, declaration.name)
+        else:
+            rate = time_derivative(position, symbols, rates, t)
+        derivatives = [differentiate_along_rates(rate, {speed: sm.S.One}) for speed in self.u]
+        bias, offset = differentiate_along_rates(rate, rate_of_symbol), self._set_speeds_to_zero(rate)
+        return self._make_row_fields(derivatives, offset, bias, declaration)
+
+    def _set_speeds_to_zero(self, rate: sm.Expr) -> sm.Expr:
+        """Return what is left of a rate where nothing moves but what is prescribed."""
+        return replace_symbols(rate, dict.fromkeys(self.u, sm.S.Zero))
 
     def _make_row_fields(
         self,
@@ -259,6 +280,20 @@ class _RowReader:
             name += "_"
         self.taken_names.add(name)
         return sm.Symbol(name)
+
+
+def _refuse_long_rate(rate: sm.Expr, name: str) -> None:
+    """Refuse a gap or row whose rate, written out along a chain of joints, takes SymPy minutes.
+
+    Raises:
+        MechanismError: If it does.
+    """
+    count = count_occurrences(rate)
+    if count > _MAX_RATE_OCCURRENCES:
+        problem = f"the rate of {name} has {count} parts, written out from joint to joint, and at most "
+        problem += f"{_MAX_RATE_OCCURRENCES} can be used: axes at odd angles to each other make them many"
+        remedy = "take a compliant Contact, or a point of a link with fewer joints before it"
+        raise MechanismError("contacts and latches cannot be read:", [Fault(problem, remedy=remedy)])
 
 
 def _constrained_contact_faults(
@@ -424,6 +459,6 @@ def _is_constrained(free: Floats, jacobian: sm.ImmutableMatrix, start: Mapping[s
 
 
 def _evaluate_matrix(matrix: sm.ImmutableMatrix, start: Mapping[sm.Symbol, float]) -> Floats:
-    """Return a matrix of expressions as numbers."""
+    """Return a matrix of expressions as numbers, with 17 digits; each distinct subexpression is evaluated once."""
     values = {symbol: sm.Float(value, 17) for symbol, value in start.items()}
-    return np.array(matrix.xreplace(values).evalf(17), dtype=float)
+    return np.array(replace_symbols_in_matrix(matrix, values).evalf(17), dtype=float)

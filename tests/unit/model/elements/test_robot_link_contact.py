@@ -237,9 +237,8 @@ def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
     model.add(Contact("e", "tool", floor, stiffness=1e4, kinetic=0.3, plane=z))
     model.add(Contact("f", "tool", "floor", stiffness=1e4))
     model.add(SpringDamper("g", (arm.point("ground"), arm.point("base")), stiffness=1.0))
-    height = arm.position_of("tool")[2]
-    model.add(Impact("h", height))
-    model.add(Latch("i", height, close=height < 0, within=None))
+    model.add(Impact("h", arm.velocity_of("tool")[2]))
+    model.add(Latch("i", arm.velocity_of("tool")[2], close=arm.position_of("tool")[2] < 0, within=None))
     with pytest.raises(ModelError) as caught:
         pipeline.derive(model)
     for part in (
@@ -254,8 +253,8 @@ def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
         "give slip_speed=1e-3: friction that creeps",
         "Contact f: its surface is 'floor'",
         "SpringDamper g: both ends stand still",
-        "Impact h: it names the position or velocity of a link, and is rigid",
-        "Latch i: it names the position or velocity of a link, and is rigid",
+        "the gap of h contains velocity_of_tool_z(t), and must contain no speeds",
+        "what i.force holds contains velocity_of_tool_z(t), and must contain no speeds",
     ):
         assert part in str(caught.value)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import sympy as sm
 from event_models import particle
@@ -18,7 +20,7 @@ from mb2fmu.mechanics.equations.latch_equations import LatchRecord
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import Model, check_model
 from mb2fmu.validation import independent_checks, make_reference
-from mb2fmu.validation.comparison.contact_and_latch_laws import compare_contact_and_latch_laws
+from mb2fmu.validation.comparison.contact_and_latch_laws import _choose_events, compare_contact_and_latch_laws
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 
@@ -112,6 +114,9 @@ def test_a_mode_that_changes_late_on_both_sides_is_found(plant, law, monkeypatch
     [
         ("opening_condition", "open", ("t", -sm.Rational(1, 8)), "closed"),
         ("closing_condition", "close", ("x", sm.Rational(1, 5)), "open"),
+        # by a twentieth of a communication step
+        ("opening_condition", "open", ("t", -sm.Rational(1, 2000)), "closed"),
+        ("closing_condition", "close", ("x", sm.Rational(1, 1000)), "open"),
     ],
 )
 def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved, law, monkeypatch):
@@ -129,6 +134,18 @@ def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved
         (check,) = independent_checks._check_contact_and_latch_laws([_integrate(_held_particle())])
         assert check.verdict == ("failed" if is_planted else "passed")
     assert check.reason.startswith(f"hook is {law} against its condition at t = ")
+
+
+def test_events_are_chosen_from_the_first_to_the_last() -> None:
+    """Of a thousand the first and the last are among them, and some of each hundred."""
+    times = np.linspace(0.01, 9.99, 1000)
+    events = [SimpleNamespace(time=t, step=int(t)) for t in times]
+    run = SimpleNamespace(time=np.arange(11.0))
+    chosen = _choose_events(SimpleNamespace(events=events, experiment=run), 1e-9)
+    assert len(chosen) == 99
+    assert (chosen[0].time, chosen[-1].time) == (times[0], times[-1])
+    assert np.all(np.diff([event.time for event in chosen]) > 0.0)
+    assert {int(event.time) for event in chosen} == set(range(10))
 
 
 def test_where_a_gap_has_no_slope_nothing_is_judged() -> None:

@@ -234,6 +234,39 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
     assert [judged_with(step) for step in (6, 7, 8, 9)] == ["failed", "passed", "passed", "failed"]
 
 
+def test_values_are_read_beyond_the_point_at_which_an_input_jumps():
+    """Values before an event may be read in the communication step before it, in which another input holds."""
+    F, t = me.dynamicsymbols("F"), me.dynamicsymbols._t
+    model, _, v = particle(0.0, 1.0, lambda *_: F)
+    model.input(F, 0.0, "N")
+    model.output("push", 2 * F, "N")
+    model.when(t >= 0.4 + 1e-4, {v: -pre(v) / 2}, name="kick")
+    model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: 1e3 * sm.sin(40 * t)})
+    reference = reference_of(model)
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
+    looked = list_watched_events(reference, limits, DESCRIPTION)
+    names = [variable.name for variable in reference.variables]
+    push, inputs = 2.0 * reference.experiment.inputs[:, 0], reference.experiment.inputs[:, 0]
+    early = 3e-4  # before the event: 2e-4 s before the communication point at 0.4 s
+
+    def judged_with(force: float, step: int) -> str:
+        (found,) = seen(looked)
+        before = looked[0].values[0].copy()
+        x, v = before[names.index("x")], before[names.index("v")]
+        v_point = v - 1e-4 * inputs[8]
+        v_early = v_point - (early - 1e-4) * force
+        before[names.index("x")] = x - 1e-4 * (v_point + v) / 2 - (early - 1e-4) * (v_early + v_point) / 2
+        before[names.index("v")], before[names.index("push")] = v_early, push[step]
+        found[0], found[1] = found[0] - early, before.tolist()
+        (result,) = results((reference, limits, looked), "CoSimulation", [found])
+        return result.verdict
+
+    assert abs(inputs[7] - inputs[8]) > 100.0
+    assert judged_with(inputs[7], 7) == "passed"
+    assert judged_with(inputs[8], 8) == "failed"  # as if the input had not jumped
+    assert judged_with(1.01 * inputs[7], 7) == "failed"
+
+
 def test_what_next_to_nothing_decides_may_be_either_way():
     """Behind an open clutch a freewheel holds, or not, against the clutch's drag of 1e-10 N.m: no importer can tell."""
     open_now = reference_of(behind_a_clutch(-0.5))

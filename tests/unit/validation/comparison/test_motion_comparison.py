@@ -17,6 +17,7 @@ from mechanisms import mechanism_of
 from right_models import RIGHT
 from scipy.integrate import solve_ivp
 
+from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import (
     FmuSimulationResult,
@@ -261,6 +262,22 @@ def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic)
     failed = {i.name for i in compare_invariants(p.reference, found) if i.verdict == "failed"}
     assert "one-step error of u1" in failed
     assert "energy balance" in failed
+
+
+def test_a_last_state_from_which_nothing_moves_on_fails_the_energy_balance(cases, monkeypatch):
+    """It ended the validation: the energy of every row is computed, while steps are computed from all but the last."""
+    p = prepare(cases["pendulum"](stop=1.0))
+    found = simulation(p.reference, p.reference.trajectory.values)
+    right, end = type(p.reference.numeric).motion, float(p.reference.experiment.time[-1])
+
+    def stuck(numeric, t, *others):
+        if t == end:
+            raise ValidationError("the mechanism cannot move on", [])
+        return right(numeric, t, *others)
+
+    monkeypatch.setattr(type(p.reference.numeric), "motion", stuck)
+    verdict = {each.name: each.verdict for each in compare_invariants(p.reference, found)}
+    assert verdict["energy balance"] == "failed"
 
 
 def test_what_cannot_be_judged_does_not_pass(cases):

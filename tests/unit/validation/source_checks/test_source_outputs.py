@@ -9,6 +9,7 @@ from mechanisms import cart_with_pathways, model_of
 from scipy.spatial.transform import Rotation
 from sympy.physics import mechanics as me
 
+from mb2fmu import Model
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
@@ -72,6 +73,30 @@ def test_momenta_and_energies_of_a_lagrangian_without_bodies_are_its_derivatives
         T, H = 1.5 * u**2 / 2, 1.5 * (u**2 - 16 * np.sin(q) ** 2) / 2 + 9.81 * 1.5 * (1 - np.cos(q))
         values = {name: value for name, (value, _) in sample.outputs.items()}
         assert values == pytest.approx({"p": 1.5 * u, "p_of_speed": 1.5 * u, "H": H, "T": T, "V": V, "E": T + V})
+
+
+def test_multipliers_of_a_lagrangian_without_bodies_are_those_of_its_own_equations():
+    """A particle on a rope, M u' + A^T λ = f: λ = m (v² - g y) / (2 l²), whatever the formulation made of it."""
+    (x, y), m, g = me.dynamicsymbols("x y"), sm.Rational(3, 2), 9.81
+    row = x**2 + y**2 - 1
+    L = m * (x.diff() ** 2 + y.diff() ** 2) / 2 - m * g * y
+    method = me.LagrangesMethod(L, [x, y], hol_coneqs=[row], frame=me.ReferenceFrame("N"))
+    model = Model("Rope", method)
+    for q, start, kind in ((x, 0.6, "fixed"), (y, -0.8, "guess")):
+        model.coordinate(q, start, "m", kind=kind)
+        model.speed(q.diff(), 0.1, "m/s", kind=kind)
+    model.output_multiplier("tension", row, unit="N/m")
+    force = me.dynamicsymbols("force")
+    model.constraint(row, "rope", multiplier=force)
+    model.output("pull", 2 * force + x, "N")
+    definition = check_model(model)
+    samples = sample_source_accelerations(definition, read_mechanism(definition)).samples
+    assert len(samples) > 20
+    for sample in samples:
+        (a, b, v, w), (value, bound) = sample.states.values(), sample.outputs["tension"]
+        assert value == pytest.approx(1.5 * (v**2 + w**2 - g * b) / 2, rel=1e-9)
+        assert 0.0 < bound < 1e-6 * (abs(value) + 1.0)
+        assert sample.outputs["pull"][0] == pytest.approx(2 * value + a, rel=1e-12)
 
 
 def test_a_potential_energy_that_the_model_gives_is_evaluated_as_it_is_given():
