@@ -19,7 +19,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import Impact, Latch, pipeline
 from mb2fmu.errors import MechanismError
 from mb2fmu.model import check_model
-from mb2fmu.robots.tree import link_motion_expressions, robot_contacts, robot_mechanism
+from mb2fmu.robots.tree import link_motion_expressions, mechanism_from_robot, robot_contacts
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 
 LIMIT = '<limit lower="-9" upper="9" effort="50" velocity="90"/>'
@@ -199,9 +199,9 @@ def test_what_would_take_minutes_is_refused(tmp_path: Path) -> None:
         model.add(Impact("floor", model.mechanics.position_of("l7", TIP)[2]))
         if odd:
             with pytest.raises(MechanismError, match=r"the rate of floor has .* parts, written out"):
-                robot_mechanism.make_robot_mechanism(check_model(model))
+                mechanism_from_robot.make_robot_mechanism(check_model(model))
         else:
-            assert robot_mechanism.make_robot_mechanism(check_model(model)).contacts is not None
+            assert mechanism_from_robot.make_robot_mechanism(check_model(model)).contacts is not None
 
 
 @pytest.mark.repeats
