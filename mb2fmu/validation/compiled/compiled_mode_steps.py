@@ -1,6 +1,6 @@
 """``CompiledModeSteps``: steps of equations with switches between events, in C.
 
-The twin of ``event_integration`` and ``mode_equations`` where at most one thing holds. Events of equations that hold
+The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations that hold
 nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
 the twin.
 """
@@ -26,7 +26,7 @@ _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter",
 
 @dataclass(frozen=True, slots=True)
 class HeldSwitchingSurface:
-    """The one surface that is held: of a sign, a contact or a row of a latch.
+    """A surface that is held: of a sign, a contact or a row of a latch.
 
     Attributes:
         input_index: Of what holds it, among the inputs behind the model's.
@@ -164,6 +164,9 @@ class CompiledModeSteps:
         self._margins, self._r = np.zeros((6, n)), np.zeros((2, counts[0]))
         self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
+        most_held = counts[0] - inputs
+        self._held, self._held_numbers = np.zeros((2, most_held), dtype=np.int64), np.zeros((2, most_held))
+        self._effects = np.zeros((most_held + 2) * most_held)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
         self._modes = c_structures.SwitchModesStruct(
@@ -172,6 +175,9 @@ class CompiledModeSteps:
             x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
+            held=array_address(self._held[0]), held_rates=array_address(self._held[1]),
+            held_sizes=array_address(self._held_numbers[0]), probes=array_address(self._held_numbers[1]),
+            effects=array_address(self._effects),
         )  # fmt: skip
         self._integration = c_structures.TrajectoryIntegrationStruct(
             time=array_address(self._time), points=2,
@@ -206,27 +212,27 @@ class CompiledModeSteps:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held_surface: HeldSwitchingSurface | None = None,
+        held_surfaces: Sequence[HeldSwitchingSurface] = (),
         past_conditions: Floats | None = None,
+        set_inputs: Sequence[int] = (),
     ) -> None:
         """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.
 
-        Without ``held_surface`` nothing holds. ``past_conditions``: of the model's events, shape (events,), to settle
-        events.
+        ``past_conditions``: of the model's events, shape (events,), to settle events. ``set_inputs``: places of inputs
+        that are 1, from their end.
         """
         self._values[:] = values
         if past_conditions is not None and len(self._past):
             self._past[:] = past_conditions
         self._r[0, : self._inputs] = r
         self._r[0, self._inputs : self._inputs + len(values)] = values
+        self._r[0, self._inputs + len(values) :] = 0.0
+        self._r[0, list(set_inputs)] = 1.0
         modes = self._modes
-        modes.held, modes.late = -1 if held_surface is None else held_surface.input_index, late
-        if held_surface is not None:
-            modes.held_rate, modes.held_size, modes.probe = (
-                held_surface.rate_output,
-                held_surface.rate_size,
-                held_surface.probe,
-            )
+        modes.held_count, modes.late = len(held_surfaces), late
+        for place, surface in enumerate(held_surfaces):
+            self._held[:, place] = surface.input_index, surface.rate_output
+            self._held_numbers[:, place] = surface.rate_size, surface.probe
         if self._parameters[0] is not prepared:
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._integration.parameters = array_address(self._parameters[1])

@@ -7,7 +7,7 @@ by which all these rates vanish (``coupled_holding_forces``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,8 @@ class ModeEquations(NumericEquations):
         typical: Magnitude of each coordinate, then of each speed.
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``signs``
-    are the numbers of the switches that may hold; ``event_targets`` the states that each event sets.
+    are the numbers of the switches that may hold; ``event_targets`` the states that each event sets;
+    ``contact_line_count`` how many normals and tangents contacts have.
     """
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
@@ -65,9 +66,9 @@ class ModeEquations(NumericEquations):
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._contact_count = len(frozen.contacts.each) if frozen.contacts else 0
         self._friction_contact_indices = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
-        self._contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
+        self.contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
         self._latch_row_count = len(frozen.latches.rows) if frozen.latches else 0
-        self._probe_sizes = np.ones(self._switch_count + self._contact_line_count + self._latch_row_count)
+        self._probe_sizes = np.ones(self._switch_count + self.contact_line_count + self._latch_row_count)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         self._own_input_count = len(e.r) - frozen.inputs
@@ -107,23 +108,38 @@ class ModeEquations(NumericEquations):
         counts = tuple(len(event.settings) for event in frozen.events)
         return EventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
-    def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSwitchingSurface] | None:
-        """Return what holds in these modes, for C; None if that is more than C can hold.
+    def list_held_surfaces(
+        self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
+    ) -> list[HeldSwitchingSurface] | None:
+        """Return what holds in these modes, for C; None if C cannot hold it.
 
-        C holds one surface. Beside contacts that rest and closed latches Python finds what signs may rest, and beside
-        latches which contacts have no force.
+        Beside contacts that rest and closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
+        from :meth:`find_blocked_contact_lines`; they have no force.
         """
-        holding_inputs = self._list_holding_inputs(x, modes)
+        n = self._switch_count
+        holding_inputs = [i for i in self._list_holding_inputs(x, modes) if i - n not in blocked_lines]
         if not holding_inputs:
             return []
-        i, n = holding_inputs[0], self._switch_count
-        is_latch = i >= n + self._contact_line_count
-        if len(holding_inputs) > 1 or (i >= n and self.signs) or (is_latch and self._contact_line_count):
+        if holding_inputs[-1] >= n and self.signs:  # signs come first
             return None
-        rate_output = int(self._count_outputs(len(self.frozen.equations.outputs)).rate_indices[i])
-        if i < n:
-            return [HeldSwitchingSurface(i, rate_output, float(self.sizes[i]))]
-        return [HeldSwitchingSurface(i, rate_output, probe=float(self._probe_sizes[i]))]
+        rate_indices = self._count_outputs(len(self.frozen.equations.outputs)).rate_indices
+        return [
+            HeldSwitchingSurface(i, int(rate_indices[i]), float(self.sizes[i]))
+            if i < n
+            else HeldSwitchingSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
+            for i in holding_inputs
+        ]
+
+    def find_blocked_contact_lines(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> list[int]:
+        """Return which normals and tangents of contacts closed latches hold already."""
+        inputs = self._list_contact_and_latch_inputs(x)
+        if not inputs:
+            return []
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, _ = self._measure_force_effects(t, x, r, prepared, base, modes, inputs)
+        return find_contacts_blocked_by_latches(B, inputs, self._switch_count, self.contact_line_count)
 
     def _name_kind(self, i: int) -> SwitchKind:
         """Return what kind of switch C knows switch i as."""
@@ -153,7 +169,7 @@ class ModeEquations(NumericEquations):
 
     def _list_holding_inputs(self, x: Floats, modes: SwitchModes) -> list[int]:
         """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
-        if not (self.signs or self._contact_line_count or self._latch_row_count):
+        if not (self.signs or self.contact_line_count or self._latch_row_count):
             return []
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         is_held = [x[place] > 0.5 for place in self._resting_states]
@@ -332,7 +348,7 @@ class ModeEquations(NumericEquations):
     def _remove_pinned_effects(self, B: Floats, holding_inputs: Sequence[int]) -> Floats:
         """Return B without effects of contacts in a direction that closed latches hold."""
         pinned = (
-            find_contacts_blocked_by_latches(B, holding_inputs, self._switch_count, self._contact_line_count)
+            find_contacts_blocked_by_latches(B, holding_inputs, self._switch_count, self.contact_line_count)
             if self._latch_row_count
             else []
         )
@@ -362,9 +378,9 @@ class ModeEquations(NumericEquations):
 
     def _list_contact_and_latch_inputs(self, x: Floats) -> list[int]:
         """Return the numbers of own inputs of all rows of contacts and of closed latches; none without both."""
-        first_latch_input = self._switch_count + self._contact_line_count
+        first_latch_input = self._switch_count + self.contact_line_count
         latch_inputs = [first_latch_input + i for i, place in enumerate(self._latch_states) if x[place] > 0.5]
-        if not (latch_inputs and self._contact_line_count):
+        if not (latch_inputs and self.contact_line_count):
             return []
         return [*range(self._switch_count, first_latch_input), *latch_inputs]
 
@@ -376,8 +392,8 @@ class ModeEquations(NumericEquations):
         if not contact_and_latch_inputs:
             return []
         return [
-            i - self._contact_line_count
+            i - self.contact_line_count
             for i in find_contacts_blocked_by_latches(
-                B, contact_and_latch_inputs, self._switch_count, self._contact_line_count
+                B, contact_and_latch_inputs, self._switch_count, self.contact_line_count
             )
         ]

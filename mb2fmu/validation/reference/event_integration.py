@@ -206,12 +206,16 @@ class _EventStepLoop:
     ) -> tuple[float, Floats, bool]:
         """Integrate by compiled functions as far as they can; return whether they came to an event, which is done."""
         compiled = self.numeric.mode_steps
-        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes) if compiled else None
-        if compiled is None or held_surfaces is None:
+        if compiled is None:
+            return t, y, False
+        blocked_lines = self.numeric.find_blocked_contact_lines(t, y[:-1], r, self.prepared, self.modes)
+        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes, blocked_lines)
+        if held_surfaces is None:
             return t, y, False
         compiled.set_modes(
-            self.modes.values, r, self.prepared, self.numeric.margin_offset, next(iter(held_surfaces), None),
+            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_surfaces,
             past_conditions=self.modes.past_conditions,
+            set_inputs=[line - self.numeric.contact_line_count for line in blocked_lines],
         )  # fmt: skip
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
         steps = compiled.integrate(
