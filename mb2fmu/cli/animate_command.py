@@ -103,7 +103,7 @@ def animate(
     from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
-        refuse_model_options("an FMU")
+        refuse_model_options()
     formulas, tables = inputs
     with StageProgress() as progress:
         drawing, signals = pipeline.animate(

@@ -96,25 +96,21 @@ def _parse_assignments(_ctx: click.Context, _parameter: click.Parameter, values:
     return {name: value for name, _, value in pairs}
 
 
-def refuse_model_options(what: str, *names: str) -> None:
-    """End the command if it was given options that apply to models only.
-
-    Args:
-        what: What was given, as it is called in the message.
-        names: Of the command's parameters; all of a robot, and ``--set``, if none is named.
+def refuse_model_options() -> None:
+    """End the command, which has an FMU, if it was given options that apply to models only.
 
     Raises:
         click.UsageError: Naming those that were given.
     """
     context = click.get_current_context()
-    option_names = set(names) or {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
+    option_names = {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
     meant = [
         option.opts[0]
         for option in context.command.params
         if option.name in option_names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
     if meant:
-        raise click.UsageError(f"{', '.join(meant)}: {what} does not have this; --at sets an FMU's values")
+        raise click.UsageError(f"{', '.join(meant)}: an FMU does not have this; --at sets an FMU's values")
 
 
 def combine_click_options(*given: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -97,7 +97,7 @@ def simulate(
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
-            refuse_model_options("an FMU")
+            refuse_model_options()
             simulate_source = partial(simulate_fmu_file, source, at=at, kind=kind)
         else:
             if kind is not None:

@@ -28,7 +28,6 @@ from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 Y_AXIS: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
-ZERO_OFFSET: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 @dataclass(slots=True)

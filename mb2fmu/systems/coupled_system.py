@@ -256,21 +256,3 @@ class CoupledSystem:
             bound=bound,
             stepping=SteppingSettings(step=float(step), **stepping),
         )
-
-    def component_source(self, name: str) -> Any:
-        """Return a component's source, with its path from the folder of the system's file."""
-        declared = next(component for component in self.components if component.name == name)
-        return _resolve_system_file_path(declared.source, self.source)
-
-    @property
-    def component_names(self) -> Sequence[str]:
-        """Names of the components."""
-        return tuple(component.name for component in self.components)
-
-
-def _resolve_system_file_path(source: Any, system_file: Path | None) -> Any:
-    """Return a path relative to the folder of the system's file; models stay unchanged."""
-    if not isinstance(source, str | Path):
-        return source
-    path = Path(source)
-    return path if path.is_absolute() or system_file is None else system_file.parent / path

@@ -36,17 +36,17 @@ from mb2fmu.validation.source_checks import (
     potential_check,
     value_import_check,
 )
+from mb2fmu.validation.source_checks.acceleration_sampling import (
+    INDEPENDENT_IMPORT,
+    AccelerationSample,
+    SourceAccelerations,
+)
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import (
     LeastAccurateDerivative,
     find_least_accurate_derivative,
 )
-from mb2fmu.validation.source_checks.source_accelerations import (
-    INDEPENDENT_IMPORT,
-    AccelerationSample,
-    SourceAccelerations,
-    sample_source_accelerations,
-)
+from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 Verdict = Literal["passed", "failed", "unjudged"]
 MIN_POINTS = 20

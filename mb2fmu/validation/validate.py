@@ -17,13 +17,8 @@ import numpy as np
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
-from mb2fmu.validation.api_checks.api_call_plan import (
-    ApiCallPlan,
-    ApiCallScenario,
-    choose_api_call_scenario,
-    plan_api_calls,
-)
-from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario, choose_api_call_scenario
+from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.comparison.event_comparison import (
     WatchedEvent,
     compare_events,

@@ -374,20 +374,6 @@ def encode_animation_channels(values: Floats) -> dict[str, Any]:
     return {"ranges": ranges, "data": base64.b64encode(zlib.compress(content, 9)).decode()}
 
 
-def decode_animation_channels(record: dict[str, Any], count: int) -> Floats:
-    """Return the channels of :func:`encode_animation_channels`, as a viewer sees them, shape (count, n_channels)."""
-    content = np.frombuffer(zlib.decompress(base64.b64decode(record["data"])), dtype=np.uint8).astype(np.int64)
-    columns, at = [], 0
-    for limits in record["ranges"]:
-        if len(limits) == 1:
-            columns.append(np.full(count, float(limits[0])))
-            continue
-        steps = np.cumsum(content[at : at + count] + 256 * content[at + count : at + 2 * count]) & 0xFFFF
-        columns.append(limits[0] + steps / QUANTIZATION_STEPS * (limits[1] - limits[0]))
-        at += 2 * count
-    return np.stack(columns, axis=1) if columns else np.zeros((count, 0))
-
-
 def _round_to_nine_digits(value: float) -> float:
     """Return a number rounded to nine digits."""
     return float(f"{value:.9g}")

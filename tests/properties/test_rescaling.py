@@ -24,7 +24,7 @@ from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_start_error_growth
-from mb2fmu.validation.api_checks import api_check_comparison
+from mb2fmu.validation.api_checks import derivative_api_checks
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
 from mb2fmu.validation.conformity_checks import check_conformity
@@ -182,17 +182,17 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(smal
     """Seen: α = 1e7/s, and CVODE's states 3e-9 rad off the reference's: der(q3) by them was off by 1.2 of its bound."""
     unit = small_four_bar
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
-    true, ratios = api_check_comparison._ApiCheckComparison._compare_partial_derivatives, []
+    true, ratios = derivative_api_checks._compare_partial_derivatives, []
 
-    def beside(self, directions, found, tally, when, parameters):
-        true(self, directions, found, tally, when, parameters)
-        for column in range(len(self.plan.rates)):
+    def beside(comparison, directions, found, tally, when, parameters):
+        true(comparison, directions, found, tally, when, parameters)
+        for column in range(len(comparison.plan.rates)):
             wrong, other = found.copy(), BoundedDifferences()
             wrong[:, column] *= 1.001
-            true(self, directions, wrong, other, when, parameters)
+            true(comparison, directions, wrong, other, when, parameters)
             ratios.append(other.ratio)
 
-    monkeypatch.setattr(api_check_comparison._ApiCheckComparison, "_compare_partial_derivatives", beside)
+    monkeypatch.setattr(derivative_api_checks, "_compare_partial_derivatives", beside)
     source = choose_reference_equations(read, None)
     result = validation.validate(unit, read.declared, source.equations, mechanism=source.mechanism, conformance=False)
     assert result.passed

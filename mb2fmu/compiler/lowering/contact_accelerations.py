@@ -23,6 +23,7 @@ from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 
 NodeMatrix = list[list[int]]
 
@@ -168,7 +169,7 @@ class _FrictionlessContactLaws(ContactMobility):
     def _forces(self, nodes: Sequence[int]) -> list[int]:
         """Return N from W, the free accelerations of the gaps, and the resting contacts."""
         b, k = self._builder, self._count
-        half = b.constant(0.5)
+        half = b.constant(MODE_THRESHOLD)
         rests = [b.binary(Op.LT, half, node) for node in nodes[k * k + k :]]
         return solve_resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
 

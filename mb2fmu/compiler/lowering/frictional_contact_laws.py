@@ -23,6 +23,7 @@ from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.event_equations import mode_change_indicator
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 
 NodeMatrix = list[list[int]]
 
@@ -87,10 +88,10 @@ class FrictionalContactLaws(ContactMobility):
     def _modes(self, states: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
         """Return whether each contact rests, which rows are held, and senses: 1, -1 or 0 to the bit."""
         b, k = self._builder, len(self._contacts.each)
-        half, one, zero = b.constant(0.5), b.constant(1.0), b.constant(0.0)
+        half, one, zero = b.constant(MODE_THRESHOLD), b.constant(1.0), b.constant(0.0)
         rests = [b.binary(Op.LT, half, state) for state in states[:k]]
         onwards = [b.binary(Op.LT, half, state) for state in states[k:]]
-        backwards = [b.binary(Op.LT, state, b.constant(-0.5)) for state in states[k:]]
+        backwards = [b.binary(Op.LT, state, b.constant(-MODE_THRESHOLD)) for state in states[k:]]
         senses = [
             b.sub(b.select(onward, one, zero), b.select(backward, one, zero))
             for onward, backward in zip(onwards, backwards, strict=True)
@@ -147,7 +148,7 @@ class FrictionalContactLaws(ContactMobility):
         chosen = choose_contact_modes(
             b, CoulombContactProblem(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now)
         )
-        half = b.constant(0.5)
+        half = b.constant(MODE_THRESHOLD)
         pressed = [b.binary(Op.LT, half, each) for each in require_no_painleve_paradox(b, chosen, self._names, due)]
         along, senses, begins = [], [], []
         for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):

@@ -22,6 +22,7 @@ from mb2fmu.compiler.numerics.frictionless_impact_impulses import ActiveRowSyste
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 
 _HELD_ROW_TOLERANCE = 1e-9
 """Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""
@@ -98,7 +99,7 @@ class LatchLaws:
         def forces(nodes: Sequence[int]) -> list[int]:
             """Return the forces of the rows alone, then what each contact adds."""
             W, rest = split_nodes_by_size(nodes[: r * r], r), nodes[r * r :]
-            half = b.constant(0.5)
+            half = b.constant(MODE_THRESHOLD)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             system = ActiveRowSystem(b, W, held, "the forces of latches")
             return [
@@ -146,7 +147,7 @@ class LatchLaws:
         def form_closing_impulses(nodes: Sequence[int]) -> list[int]:
             """Return one impulse per row; 0 where nothing closes."""
             W, rest = split_nodes_by_size(nodes[: r * r], r), nodes[r * r :]
-            half, zero = b.constant(0.5), b.constant(0.0)
+            half, zero = b.constant(MODE_THRESHOLD), b.constant(0.0)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             some = b.binary(Op.LT, half, b.sum(list(rest[r : 2 * r])))
             system = ActiveRowSystem(b, W, held, "the impulses of latches")

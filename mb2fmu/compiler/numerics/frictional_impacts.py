@@ -23,6 +23,7 @@ from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, F
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.model.quantity_declarations import RestitutionLaw
 
 
@@ -85,7 +86,7 @@ def solve_frictional_impulses(b: ProgramBuilder, impact: FrictionalImpactProblem
         rests.append(b.select(thrown, zero, found.rests[k]))
     with_friction = [k for k, tangent in enumerate(impact.frictions.tangents) if tangent >= 0]
     slides = [
-        b.select(b.binary(Op.LT, b.constant(0.5), rests[k]), sense, zero)
+        b.select(b.binary(Op.LT, b.constant(MODE_THRESHOLD), rests[k]), sense, zero)
         for k, sense in zip(with_friction, found.slides, strict=True)
     ]
     return [*found.impulses, *rests, *slides]
@@ -95,7 +96,7 @@ def _apply_impact(
     b: ProgramBuilder, impact: FrictionalImpactProblem, some: Sequence[int], found: _ImpactSolution
 ) -> None:
     """Apply one impact to some contacts together, if one of them approaches."""
-    zero, half = b.constant(0.0), b.constant(0.5)
+    zero, half = b.constant(0.0), b.constant(MODE_THRESHOLD)
     whole = impact.frictions
     tangents = [whole.tangents[k] for k in some if whole.tangents[k] >= 0]
     rows = [*some, *tangents]
@@ -163,7 +164,7 @@ def _solve_impact_problem(
     names: str,
 ) -> tuple[list[int], list[int]]:
     """Return N and T of one problem, and senses."""
-    half = b.constant(0.5)
+    half = b.constant(MODE_THRESHOLD)
     known = [b.constant(0.0)] * len(part.coefficients)
     problem = CoulombContactProblem(part.W, q, part.tangents, part.coefficients, present, known, least=least)
     chosen = choose_contact_modes(b, problem)

@@ -233,7 +233,3 @@ class ApiSession:
         state = self._instance.read(self._bytes)
         self._instance.restore(state, time)
         self._instance.forget(state)
-
-    def do_reset(self) -> None:
-        """Reset to the state after instantiation."""
-        self._instance.reset()

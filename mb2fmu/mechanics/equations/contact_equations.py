@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPositionRow, UnilateralRow
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 from mb2fmu.model.supported_functions import no_event
 
@@ -69,13 +70,13 @@ def _make_condition_at_events_only(margin: sm.Expr) -> sm.Basic:
 
 
 def is_discrete_state_on(state: sm.Expr) -> sm.Basic:
-    """Return whether a state that only events change is above one half; it makes no event itself."""
-    return _make_condition_at_events_only(state - sm.Rational(1, 2))
+    """Return whether a state that only events change is on (above :data:`MODE_THRESHOLD`); it makes no event itself."""
+    return _make_condition_at_events_only(state - sm.Rational(MODE_THRESHOLD))
 
 
 def _state_flag(state: sm.Expr) -> sm.Expr:
     """Return a condition as 1 or 0, unevaluated: SymPy would fold a Piecewise into those around it."""
-    return (1 + no_event(sm.sign(state - sm.Rational(1, 2)))) / 2
+    return (1 + no_event(sm.sign(state - sm.Rational(MODE_THRESHOLD)))) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,7 +188,7 @@ class _SspReader:
     ) -> Iterator[DeclaredSystemParameter]:
         """Yield parameters with their mapped variables; ``component_prefix`` is ``component.`` or empty."""
         prefix = component_prefix + binding.get("prefix", "")
-        values = self._find_values(binding, "ParameterValues", "ParameterSet", location)
+        values = self._find_values(binding, location)
         mapping = self._load_content(_find_required_child(binding, "ParameterMapping"), "ParameterMapping", location)
         entries = [] if mapping is None else list(mapping.iterfind("{*}MappingEntry"))
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
@@ -211,18 +211,18 @@ class _SspReader:
     def _read_bound_values(self, binding: Element, location: str) -> Iterator[tuple[str, DeclaredValue]]:
         """Yield (name, value) of one binding without mapping, with its prefix."""
         prefix = binding.get("prefix", "")
-        values = self._find_values(binding, "ParameterValues", "ParameterSet", location)
+        values = self._find_values(binding, location)
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
             value = self._read_value(parameter, location)
             if value is not None:
                 yield prefix + parameter.get("name", ""), value
 
-    def _find_values(self, binding: Element, inline_tag: str, root_tag: str, location: str) -> Element | None:
+    def _find_values(self, binding: Element, location: str) -> Element | None:
         """Return values inside the binding, or in the file that it names."""
-        holder = binding.find(f"{{*}}{inline_tag}")
+        holder = binding.find("{*}ParameterValues")
         if holder is not None:
-            return holder.find(f"{{*}}{root_tag}")
-        return self._load_content(binding, root_tag, location)
+            return holder.find("{*}ParameterSet")
+        return self._load_content(binding, "ParameterSet", location)
 
     def _load_content(self, holder: Element, inline_tag: str, location: str) -> Element | None:
         """Return the content of a holder: its source, or its own elements."""

@@ -14,7 +14,6 @@ from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Piecewise
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op
 
-_LINEAR_BLOCKS = ("lu_factor", "ldlt_factor")
 _RELATION_FORMATS: Mapping[Op, str] = MappingProxyType(
     {
         Op.LT: "{0} < {1}",

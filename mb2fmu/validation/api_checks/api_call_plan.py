@@ -1,8 +1,8 @@
-"""Plan the API checks during the perturbed run: sequences of calls for the driver, with labels of what is compared.
+"""Where the API checks during the perturbed run are made, and what their calls are planned from.
 
-The plan requests everything that only the reference can judge: values of all variables, derivatives of both kinds by
-states, inputs and parameters, derivatives of outputs by time, and the motion after tunable parameters were changed.
-What an FMU can be compared with itself in (states saved, restored and serialized, resets) is the auditor's.
+The calls request what only the reference can judge: values of all variables, derivatives of both kinds by states,
+inputs and parameters, derivatives of outputs by time, and the motion after tunable parameters were changed. The
+families of calls, each with its comparison, are in ``api_check_families``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,8 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.directional_derivative_consistency import plan_single_seed_calls
-from mb2fmu.validation.api_checks.extreme_state_checks import (
-    EXTREMES,
-    ExtremePoint,
-    choose_extreme_points,
-    make_point_evaluation_call,
-)
-from mb2fmu.validation.api_checks.unusual_step_checks import (
-    StepCheckScenario,
-    choose_step_scenario,
-    plan_unusual_step_calls,
-)
+from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint, choose_extreme_points
+from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario
 from mb2fmu.validation.bounds.experiment_perturbation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
@@ -47,7 +37,6 @@ Floats = npt.NDArray[np.float64]
 
 PERTURBED_EXPERIMENT_INDEX = 1
 """Index of the perturbed experiment among those that the driver is given."""
-ONE_BY_ONE_CHECK = "one by one"
 STEPS_AFTER_CHANGE = 3
 MAX_BOUND_GROWTH = 30.0
 """What bounds of states may have grown by where calls are made: derivatives are known to that many tolerances."""
@@ -207,7 +196,7 @@ class ApiCallPlan:
 
     Attributes:
         kind: How it is run.
-        sequences: API check → its calls.
+        sequences: Name of an API check → its calls.
         real_variables: Every variable of doubles.
         states: Continuous states, in order; () where the description does not list them.
         rates: Their derivatives.
@@ -235,14 +224,56 @@ class ApiCallPlan:
 
     @property
     def operations(self) -> dict[str, Operations]:
-        """API check → operations, for the driver."""
+        """Name of an API check → operations, for the driver."""
         return {name: sequence.operations for name, sequence in self.sequences.items()}
 
 
-def plan_api_calls(
+@dataclass(frozen=True, slots=True)
+class ApiCallPlanner:
+    """What the calls for one interface type of an FMU are planned from.
+
+    Attributes:
+        scenario: Where the calls are made.
+        definition: The checked model.
+        description: Of the FMU.
+        plan: Names of what is read and set; its sequences are not there yet.
+    """
+
+    scenario: ApiCallScenario
+    definition: Declarations
+    description: FmuDescription
+    plan: ApiCallPlan
+
+    @property
+    def capabilities(self) -> InterfaceCapabilities:
+        """Capabilities of the interface type."""
+        return self.description.capabilities[self.plan.kind]
+
+    def list_references(self, names: Sequence[str]) -> list[int]:
+        """Return the value references of variables."""
+        return [self.description.variables[name].reference for name in names]
+
+    def plan_calls_to_point(self) -> ApiCallSequence:
+        """Return the calls that lead to the point of the API checks."""
+        return (
+            ApiCallSequence()
+            .with_operation("begin", PERTURBED_EXPERIMENT_INDEX)
+            .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, self.scenario.row, label="rows before")
+        )
+
+    def form_parameter_change_call(self) -> tuple[Any, ...]:
+        """Return the call that changes tunable parameters."""
+        return (
+            "tune",
+            self.list_references(self.plan.tuned_parameters),
+            [self.scenario.changed_parameters[i] for i in self.scenario.tuned_parameters],
+        )
+
+
+def make_api_call_planner(
     scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
-) -> ApiCallPlan:
-    """Return the calls for one interface type of an FMU."""
+) -> ApiCallPlanner:
+    """Return what the calls for one interface type of an FMU are planned from."""
     variables, reference = description.variables, scenario.reference
     free = [p.name for p in definition.parameters if not p.calculated]
     states, rates = (
@@ -266,133 +297,7 @@ def plan_api_calls(
         discrete_start_values={t: _read_start_values(description, names) for t, names in discrete.items()},
         nominals={v.name: nominal for v in description.model.states if (nominal := v.number("nominal")) is not None},
     )
-    references = {name: variable.reference for name, variable in variables.items()}
-    sequences = _plan_value_calls(scenario, plan, references)
-    sequences |= _plan_derivative_calls(scenario, plan, references, description.capabilities[kind])
-    settable = list_settable_names(description)
-    if scenario.extreme_points:
-        read = [references[name] for name in plan.real_variables]
-        call = make_point_evaluation_call(scenario.extreme_points, reference, references, settable, free, read)
-        sequences[EXTREMES] = ApiCallSequence().with_operation(*call, label="points")
-    if scenario.steps is not None:
-        sequences |= plan_unusual_step_calls(scenario.steps, definition, description, settable, kind)
-    return replace(plan, sequences=sequences)
-
-
-def _plan_calls_to_point(scenario: ApiCallScenario) -> ApiCallSequence:
-    """Return the calls that lead to the point of the API checks."""
-    return (
-        ApiCallSequence()
-        .with_operation("begin", PERTURBED_EXPERIMENT_INDEX)
-        .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows before")
-    )
-
-
-def _form_parameter_change_call(
-    scenario: ApiCallScenario, plan: ApiCallPlan, references: Mapping[str, int]
-) -> tuple[Any, ...]:
-    """Return the call that changes tunable parameters."""
-    return (
-        "tune",
-        [references[name] for name in plan.tuned_parameters],
-        [scenario.changed_parameters[i] for i in scenario.tuned_parameters],
-    )
-
-
-def _plan_value_calls(
-    scenario: ApiCallScenario, plan: ApiCallPlan, references: Mapping[str, int]
-) -> dict[str, ApiCallSequence]:
-    """Return the calls that set and read variables, change parameters, and read derivatives of outputs."""
-    last = scenario.row + scenario.steps_after
-    real_references = [references[name] for name in plan.real_variables]
-    values = ApiCallSequence()
-    for t, names in plan.discrete_parameters.items():
-        values = values.with_operation("put", t, [references[name] for name in names], plan.discrete_start_values[t])
-    values = values.with_operation("begin", PERTURBED_EXPERIMENT_INDEX).with_operation(
-        "get", real_references, label="start"
-    )
-    values = values.with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, scenario.row, label="rows").with_operation(
-        "get", real_references, label="end"
-    )
-    if plan.kind == "ModelExchange" and plan.nominals:
-        values = values.with_operation("nominals", label="nominals")
-    for t, names in plan.discrete_parameters.items():
-        values = values.with_operation("look", t, [references[name] for name in names], label=t)
-    tuning = _plan_calls_to_point(scenario).with_operation(*_form_parameter_change_call(scenario, plan, references))
-    tuning = tuning.with_operation("get", [references[name] for name in plan.tuned_parameters], label="parameters")
-    tuning = tuning.with_operation("get", real_references, label="after the change")
-    tuning = tuning.with_operation(
-        "steps", PERTURBED_EXPERIMENT_INDEX, scenario.row, last, label="rows"
-    ).with_operation("get", real_references, label="end")
-    sequences = {"values": values, "tuning": tuning}
-    if plan.differentiated_outputs:
-        output_references = [references[name] for name in plan.differentiated_outputs]
-        sequences["output derivatives"] = _plan_calls_to_point(scenario).with_operation(
-            "slopes", output_references, 1, label="slopes"
-        )
-    return sequences
-
-
-def _plan_derivative_calls(
-    scenario: ApiCallScenario, plan: ApiCallPlan, references: Mapping[str, int], capabilities: InterfaceCapabilities
-) -> dict[str, ApiCallSequence]:
-    """Return the calls for derivatives: by states and inputs before and after a change of parameters, by parameters."""
-    after_change = scenario.derivatives_after_change(plan.kind)
-    unknown = [references[name] for name in plan.unknowns]
-    if not (
-        capabilities.directional and plan.states and unknown and scenario.derivatives_before_change and after_change
-    ):
-        return {}
-    reference, sequence_to_point = scenario.reference, _plan_calls_to_point(scenario)
-    change = _form_parameter_change_call(scenario, plan, references)
-    known_references = [references[name] for name in (*plan.states, *plan.inputs)]
-    tuned = [references[name] for name in plan.tuned_parameters]
-    before, after = (
-        list_state_and_input_changes(d, reference, plan.states)
-        for d in (scenario.derivatives_before_change, after_change)
-    )
-    directional_calls = sequence_to_point.with_operation(
-        "directional", unknown, known_references, before, label="before"
-    ).with_operation(*change)
-    sequences = {
-        "directional": directional_calls.with_operation("directional", unknown, known_references, after, label="after")
-    }
-    if capabilities.adjoint:
-        rows = np.eye(len(unknown)).tolist()
-        adjoint = sequence_to_point.with_operation(
-            "adjoint", unknown, known_references, rows, label="before"
-        ).with_operation(*change)
-        sequences["adjoint"] = adjoint.with_operation("adjoint", unknown, known_references, rows, label="after")
-    if tuned and scenario.by_parameters:
-        sizes = scenario.by_parameters.parameters[:, list(scenario.tuned_parameters)].tolist()
-        variable_changes = list_state_and_input_changes(scenario.by_parameters, reference, plan.states)
-        rows = [[*a, *b] for a, b in zip(variable_changes, sizes, strict=True)] if variable_changes else sizes[:-1]
-        changed_references = (
-            [*known_references, *tuned] if variable_changes else tuned
-        )  # a state that the reference does not have cannot be moved
-        sequences["by parameters"] = sequence_to_point.with_operation(
-            "directional", unknown, changed_references, rows, label="derivatives"
-        )
-    single_changes = list_typical_changes(scenario, plan.states)
-    if single_changes:
-        calls = plan_single_seed_calls(
-            unknown, [*known_references, *tuned], single_changes, adjoint=capabilities.adjoint
-        )
-        for number, call in enumerate(calls):
-            sequence_to_point = sequence_to_point.with_operation(*call, label=str(number))
-        sequences[ONE_BY_ONE_CHECK] = sequence_to_point
-    return sequences
-
-
-def list_typical_changes(scenario: ApiCallScenario, states: Sequence[str]) -> list[float]:
-    """Return typical changes of the FMU's states, of the inputs and of the parameters changed; [] if not known."""
-    assert scenario.derivatives_before_change is not None
-    changes = np.array(list_state_and_input_changes(scenario.derivatives_before_change, scenario.reference, states))
-    if not changes.size:
-        return []
-    values = np.abs(np.array(scenario.reference.experiment.parameters)[list(scenario.tuned_parameters)])
-    largest = np.append(np.max(np.abs(changes), axis=0), values)
-    return np.where(largest > 0, largest, 1.0).tolist()  # type: ignore[no-any-return]
+    return ApiCallPlanner(scenario, definition, description, plan)
 
 
 def list_state_and_input_changes(

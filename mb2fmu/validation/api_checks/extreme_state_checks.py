@@ -31,9 +31,6 @@ from mb2fmu.validation.reference_equations.numeric_equations import DEPENDENT_RO
 
 Floats = npt.NDArray[np.float64]
 
-EXTREMES = "extremes"
-"""Name of the API check."""
-
 _LARGE_FACTOR, _SMALL_FACTOR = 10.0, 0.1
 _FAR_ANGLES_RAD = (2.4, -7.3, -2.4, 7.3)
 _FAR_STATE_FACTORS = (10.0, -10.0)

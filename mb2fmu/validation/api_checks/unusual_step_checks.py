@@ -28,13 +28,11 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, InterfaceType
+from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 
-STEPS, SOLVERS, RAMPS = "steps", "solvers", "ramps"
-"""Names of API checks."""
-FINER_RAMPS = "finer"
+_STEPS, _RAMPS, _FINER_RAMPS = "steps", "ramps", "finer"
 
 TINY_STEPS, TINY_STEP_FRACTION = 60, 1e-3
 FIXED_STEP_PARTS = (256, 512)
@@ -193,31 +191,16 @@ def _follow_ramp(scenario: StepCheckScenario, parts: int) -> Floats:
     return np.asarray(_plan_following_steps(scenario.reference, times, inputs, scenario.start)[-1])
 
 
-def plan_unusual_step_calls(
-    scenario: StepCheckScenario,
-    definition: Declarations,
-    description: FmuDescription,
-    settable: frozenset[str],
-    kind: InterfaceType,
-) -> dict[str, ApiCallSequence]:
-    """Return name of an API check → its calls."""
-    if kind == "CoSimulation" and not description.any_step:
-        return {}
-    planner = _UnusualStepPlanner(scenario, definition, description, settable)
-    plans = {STEPS: planner.plan_steps()}
-    if kind == "ModelExchange":
-        return plans
-    choice = _find_solver_selection_parameter(description)
-    if choice is not None:
-        plans[SOLVERS] = planner.plan_solvers(choice)
-    can_ramp = description.version == 2 and description.model.flag(kind, "canInterpolateInputs")
-    if can_ramp and scenario.ramp_end is not None:
-        plans[RAMPS] = planner.plan_ramps(description.capabilities[kind])
-    return plans
+class UnusualStepPlanner:
+    """Forms the calls.
 
-
-class _UnusualStepPlanner:
-    """Forms the calls."""
+    Args:
+        scenario: Where the steps begin.
+        definition: The checked model.
+        description: Of the FMU.
+        settable: FMU names that can be set before a run.
+        kind: How the FMU is run.
+    """
 
     def __init__(
         self,
@@ -225,8 +208,10 @@ class _UnusualStepPlanner:
         definition: Declarations,
         description: FmuDescription,
         settable: frozenset[str],
+        kind: InterfaceType,
     ) -> None:
         self._scenario, run = scenario, scenario.reference.experiment
+        self._description, self._kind = description, kind
         self._references = {name: variable.reference for name, variable in description.variables.items()}
         free = [p.name for p in definition.parameters if not p.calculated]
         starts = dict(zip(free, run.parameters, strict=True))
@@ -267,10 +252,13 @@ class _UnusualStepPlanner:
         tiny = [self._begin + k * TINY_STEP_FRACTION * self._step for k in range(TINY_STEPS)]
         times = [*tiny, *self._scenario.times]
         follow = self._plan_following_steps(times, [0, *range(len(tiny), len(times))])
-        return ApiCallSequence().with_operation(*self._plan_opening()).with_operation(*follow, label=STEPS)
+        return ApiCallSequence().with_operation(*self._plan_opening()).with_operation(*follow, label=_STEPS)
 
-    def plan_solvers(self, choice: SolverSelectionParameter) -> ApiCallSequence:
-        """Return a step by each solver, coarse and fine; any may be refused."""
+    def plan_solvers(self) -> ApiCallSequence | None:
+        """Return a step by each solver, coarse and fine; any may be refused. None where an FMU offers no choice."""
+        choice = _find_solver_selection_parameter(self._description) if self._kind == "CoSimulation" else None
+        if choice is None:
+            return None
         calls = ApiCallSequence()
         for number, name in zip(choice.numbers, choice.names, strict=True):
             operations: list[Any] = []
@@ -281,8 +269,16 @@ class _UnusualStepPlanner:
             calls = calls.with_operation("attempt", operations, label=name)
         return calls
 
-    def plan_ramps(self, capabilities: InterfaceCapabilities) -> ApiCallSequence:
-        """Return a step along ramps, the same from a state that was restored or read from bytes, and a finer one."""
+    def plan_ramps(self) -> ApiCallSequence | None:
+        """Return a step along ramps, the same from a state that was restored or read from bytes, and a finer one.
+
+        None where the FMU takes no rates of inputs, or the reference does not know the end well.
+        """
+        can_ramp = self._kind == "CoSimulation" and self._description.version == 2
+        can_ramp = can_ramp and self._description.model.flag(self._kind, "canInterpolateInputs")
+        if not can_ramp or self._scenario.ramp_end is None:
+            return None
+        capabilities = self._description.capabilities[self._kind]
         ramp = ["ramp", self._inputs, self._scenario.ramps.tolist()]
         flat = ["ramp", self._inputs, [0.0] * len(self._inputs)]
         step = self._plan_following_steps([self._begin, self._begin + self._scenario.ramp_time], [0, 1], ramped=True)
@@ -290,7 +286,7 @@ class _UnusualStepPlanner:
             ApiCallSequence()
             .with_operation(*self._plan_opening())
             .with_operation(*ramp)
-            .with_operation(*step, label=RAMPS)
+            .with_operation(*step, label=_RAMPS)
         )
         transfers: tuple[tuple[str, bool, list[list[Any]]], ...] = (
             ("restored", capabilities.states, [flat, ["restore"]]),
@@ -303,11 +299,11 @@ class _UnusualStepPlanner:
                 calls = calls.with_operation(*step, label=label)
         for call in (["new"], self._plan_opening(TOLERANCE_PARTS[-1]), ramp):
             calls = calls.with_operation(*call)
-        return calls.with_operation(*step, label=FINER_RAMPS)
+        return calls.with_operation(*step, label=_FINER_RAMPS)
 
 
 @dataclass(frozen=True, slots=True)
-class SolverSelectionParameter:
+class _SolverSelectionParameter:
     """The parameter by which an FMU that was made here chooses its solver.
 
     Attributes:
@@ -325,7 +321,7 @@ class SolverSelectionParameter:
     step_name: str
 
 
-def _find_solver_selection_parameter(description: FmuDescription) -> SolverSelectionParameter | None:
+def _find_solver_selection_parameter(description: FmuDescription) -> _SolverSelectionParameter | None:
     """Return the choice of solvers; None where an FMU offers none."""
     solver_variables = [
         v for v in description.model.variables if v.type == "Enumeration" and v.name.rstrip("_") == "solver"
@@ -337,7 +333,7 @@ def _find_solver_selection_parameter(description: FmuDescription) -> SolverSelec
     items = next((t.items for t in description.model.types if t.name == declared_type), ())
     numbers = tuple(int(item.get("value", "0")) for item in items)
     names = tuple(item.get("name", "") for item in items)
-    return SolverSelectionParameter("Enumeration", solver_variables[-1].reference, numbers, names, steps[-1])
+    return _SolverSelectionParameter("Enumeration", solver_variables[-1].reference, numbers, names, steps[-1])
 
 
 class UnusualStepComparison:
@@ -346,9 +342,9 @@ class UnusualStepComparison:
     def __init__(self, scenario: StepCheckScenario, error_table: BoundedDifferences) -> None:
         self._scenario, self._table = scenario, error_table
 
-    def compare_steps(self, recorded: Sequence[Sequence[float]]) -> None:
+    def compare_steps(self, recorded: Mapping[str, Any]) -> None:
         """Compare the states behind tiny steps, a communication step and a long step."""
-        start, *step_ends = np.array(recorded)
+        start, *step_ends = np.array(recorded[_STEPS])
         if not self._has_expected_start(start):
             return
         scenario = self._scenario
@@ -373,7 +369,7 @@ class UnusualStepComparison:
 
     def compare_ramps(self, recorded: Mapping[str, Any]) -> None:
         """Compare a step along ramps; what was saved and restored before it, to the bit."""
-        (start, end), (_, fine_end) = np.array(recorded[RAMPS]), np.array(recorded[FINER_RAMPS])
+        (start, end), (_, fine_end) = np.array(recorded[_RAMPS]), np.array(recorded[_FINER_RAMPS])
         scenario = self._scenario
         if scenario.ramp_end is not None and self._has_expected_start(start):
             bounds = 2.0 * scenario.step_bounds(scenario.ramp_end)
@@ -381,7 +377,7 @@ class UnusualStepComparison:
         for label in ("restored", "read from bytes"):
             if label in recorded:
                 for name, value, before in zip(
-                    scenario.state_names, recorded[label][-1], recorded[RAMPS][-1], strict=True
+                    scenario.state_names, recorded[label][-1], recorded[_RAMPS][-1], strict=True
                 ):
                     self._table.add_identical(value, before, f"{name} after ramps, {label}")
 

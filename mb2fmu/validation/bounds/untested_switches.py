@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -66,7 +67,7 @@ def _iterate_modes(reference: ReferenceRun, k: int) -> Iterator[float]:
 def describe_switch_mode(switch: ReferenceSwitch, mode: float) -> str:
     """Return the word of a mode: of a comparison whether it is true, of a sign which it is, else the number."""
     if switch.kind == "truth":
-        return switch.words[mode > 0.5]
+        return switch.words[mode > MODE_THRESHOLD]
     if switch.kind == "sign":
         return "held" if mode == 0.0 else "positive" if mode > 0.0 else "negative"
     return f"{mode:g}"

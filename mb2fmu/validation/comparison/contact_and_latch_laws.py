@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -39,7 +40,6 @@ _SAME_INSTANT = 1e-9  # of a communication step
 _REST_TOLERANCE = 1e-3
 """Of the speed below which a contact rests, and of what its stabilization makes of that: of a slip, and of a gap."""
 _GAP_TOLERANCE = 1e-6  # of a gap's size, for the round-off of an event's time
-_IN_CONTACT = 0.5  # of a mode
 LawViolation = tuple[float, str]
 """How far a law is broken over what is allowed; contact and time."""
 
@@ -83,8 +83,8 @@ def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterato
         values = [float(run.time[k]), *row.tolist(), *run.inputs_at(k).tolist(), *prepared]
         holds = plan(values + [0.0] * (planner.size - len(values)))
         for i, latch in enumerate(checked_latches):
-            closes, opens = holds[2 * i] > _IN_CONTACT, holds[2 * i + 1] > _IN_CONTACT
-            is_closed = row[numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged)] > _IN_CONTACT
+            closes, opens = holds[2 * i] > MODE_THRESHOLD, holds[2 * i + 1] > MODE_THRESHOLD
+            is_closed = row[numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged)] > MODE_THRESHOLD
             is_broken = opens if is_closed else closes and not opens
             what = f"{latch.name} is {'closed' if is_closed else 'open'} against its condition"
             yield np.inf if is_broken and broken_before[i] else 0.0, f"{what} at t = {run.time[k]:.4g} s"
@@ -170,7 +170,7 @@ class _ContactLaws:
             if stabilization > 0.0:
                 depth = max(depth, _REST_TOLERANCE * resting_speed / stabilization)
             depth += max(-self._start_gaps[k], 0.0)
-            if x[self._resting[k]] > _IN_CONTACT:
+            if x[self._resting[k]] > MODE_THRESHOLD:
                 force_laws.append((-N[k], f"{contact.name} pulls"))
             else:
                 laws.append((_excess_ratio(-gap, depth), f"{contact.name} is open and penetrates"))
@@ -179,7 +179,7 @@ class _ContactLaws:
         for j, k in enumerate(self._normal_of_friction):
             slip, coefficient = numbers[3 * len(N) + 2 * j : 3 * len(N) + 2 * j + 2]
             sense, name = x[self._sliding[j]], self._contacts.each[k].name
-            if abs(sense) > _IN_CONTACT:
+            if abs(sense) > MODE_THRESHOLD:
                 allowed_slip = _REST_TOLERANCE * numbers[3 * k + 1]
                 laws.append((_excess_ratio(-sense * slip, allowed_slip), f"{name} slides against its sense"))
             else:

@@ -168,18 +168,6 @@ class _Variant:
     keeps_starts: bool = False
 
 
-def form_perturbed_experiment(
-    definition: Declarations,
-    reference: ReferenceRun,
-    *,
-    settable: Collection[str] | None = None,
-    any_step: bool = True,
-    states: Collection[str] | None = None,
-) -> PerturbedExperiment:
-    """Return the first of :func:`list_perturbed_experiments`, the same arguments."""
-    return next(list_perturbed_experiments(definition, reference, settable=settable, any_step=any_step, states=states))
-
-
 def list_perturbed_experiments(
     definition: Declarations,
     reference: ReferenceRun,

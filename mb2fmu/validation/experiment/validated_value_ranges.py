@@ -10,8 +10,8 @@ import numpy as np
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
-from mb2fmu.validation.api_checks.extreme_state_checks import EXTREMES, ExtremePoint
-from mb2fmu.validation.api_checks.unusual_step_checks import SOLVERS, STEPS
+from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck
+from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
@@ -85,10 +85,10 @@ def _list_accepted_points(
             yield point
 
 
-def _list_answers(fmu_result: FmuProcessResult, name: str) -> Sequence[object]:
+def _list_answers(fmu_result: FmuProcessResult, check: ApiCheck) -> Sequence[object]:
     """Return the answers at the points, or by the solvers; none where the calls failed."""
-    recorded = (fmu_result.recorded_values or {}).get(name, ())
-    if name == EXTREMES:
+    recorded = (fmu_result.recorded_values or {}).get(check.name, ())
+    if check is EXTREMES:
         return recorded[0] if recorded and isinstance(recorded[0], list) else ()
     return recorded
 
@@ -113,7 +113,7 @@ def describe_unvalidated_conditions(
         untried_conditions.append(
             "values beyond the experiments (something sticks, rests, is latched or due wherever they could begin)"
         )
-    if not any(STEPS in plan.sequences for plan in plans):
+    if not any(STEPS.name in plan.sequences for plan in plans):
         untried_conditions.append("start times other than 0, steps of other sizes than the experiments', other solvers")
     accepted = set(map(id, _list_accepted_points(scenario.extreme_points, fmu_results)))
     refused_points = [point.text for point in scenario.extreme_points if id(point) not in accepted]
@@ -123,8 +123,8 @@ def describe_unvalidated_conditions(
         )
         untried_conditions.append(f"what the FMU refuses: {'; '.join(refused_points[:_LISTED_POINTS])}{remainder_text}")
     for plan, fmu_result in zip(plans, fmu_results, strict=False):
-        if SOLVERS in plan.sequences:
-            labels = plan.sequences[SOLVERS].labels
+        if SOLVERS.name in plan.sequences:
+            labels = plan.sequences[SOLVERS.name].labels
             answers = _list_answers(fmu_result, SOLVERS)
             untried_conditions += [
                 f"the solver {name}, which refuses the step"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.model.quantity_declarations import Input, Parameter, Speed
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
 from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
@@ -49,15 +48,15 @@ from mb2fmu.validation.independent_import.independent_urdf import (
     read_urdf_tree,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations, is_mujoco_installed
-from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
-from mb2fmu.validation.source_checks.source_accelerations import (
-    EPSILON,
+from mb2fmu.validation.source_checks.acceleration_sampling import (
     INDEPENDENT_IMPORT,
-    RANDOM_POINT_COUNT,
-    ROUND_OFF_FACTOR,
+    ROUND_OFF_FRACTION,
     AccelerationSample,
     SourceAccelerations,
+    draw_samples,
+    list_settable_slots,
 )
+from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
 
 if TYPE_CHECKING:
     from mb2fmu.model.flexible import FlexibleBody
@@ -65,8 +64,6 @@ if TYPE_CHECKING:
     from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
-_TRIES_PER_POINT = 20
-"""Times as many points are drawn where loops are closed: not all of them close."""
 _TRIES_BEFORE_HALF_REACH = 5
 """After so many points that did not close, further ones are drawn within half the range."""
 RobotImport = IndependentImport | MujocoEquations
@@ -123,7 +120,7 @@ def sample_robot_accelerations(definition: ModelDefinition) -> SourceAcceleratio
     except ValueError as error:
         reason = f"what was added to the file is not known to the independent import: {error}"
         return _no_samples(reason)
-    return _RobotPointSampler(
+    return _RobotFileEquations(
         definition, robot, independent_import, _list_loop_closures(independent_import, loop_tables), added
     ).sample_all()
 
@@ -255,8 +252,8 @@ def _explain_missing_import(definition: ModelDefinition, robot: RobotMechanics) 
     return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
-class _RobotPointSampler:
-    """Draws points and evaluates the independent import there."""
+class _RobotFileEquations:
+    """The independent import of a robot's file, with added forces and closed loops: a source of accelerations."""
 
     def __init__(
         self,
@@ -270,12 +267,10 @@ class _RobotPointSampler:
         self._added_forces = added or AddedGeneralizedForces(
             (), (), (), _list_point_symbols(definition), {}, lambda _: GROUND_POSE
         )
-        states: list[Coordinate | Speed | AuxiliaryState] = [*definition.coordinates, *definition.speeds]
         self._parameters = [p for p in definition.parameters if not p.calculated]
         self._items = _list_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
-        self._states = states
         self._inverse = robot.settings.role == "inverse-dynamics"
         self._is_sliding: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
         for slot, column in (
@@ -286,24 +281,24 @@ class _RobotPointSampler:
 
     def sample_all(self) -> SourceAccelerations:
         """Return all samples."""
-        sample = self._sample_efforts if self._inverse else self._sample_accelerations
-        samples = [sample(values) for values in itertools.islice(self._draw_points(), RANDOM_POINT_COUNT)]
-        starts = {item.name: self._slot[item.name] for item in (*self._parameters, *self._states)}
-        inputs = {item.name: self._slot[item.name] for item in self._definition.inputs}
-        return SourceAccelerations(tuple(samples), starts, inputs, {}, methods=(INDEPENDENT_IMPORT,))
+        slots = list_settable_slots(self._definition, self._slot_of_symbol)
+        return SourceAccelerations(draw_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,))
 
-    def _draw_points(self) -> Iterator[list[float]]:
-        """Yield values of all slots; where loops are closed they are on these, and around a start that closes them."""
+    def draw_points(self) -> Iterator[RandomPoint | None]:
+        """Yield points on the closed loops, around a start that closes them; None where one does not close."""
         random = np.random.default_rng(RANDOM_SEED)
         start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
         centre, failed_count = (self._close_loops(start) or start), 0
-        for _ in range(RANDOM_POINT_COUNT * _TRIES_PER_POINT):
+        while True:
             closed = self._close_loops(
                 self._draw_values(random, centre, 0.5 ** (failed_count // _TRIES_BEFORE_HALF_REACH))
             )
-            if closed is not None:
-                yield closed
             failed_count += closed is None
+            yield None if closed is None else RandomPoint(closed[0], tuple(closed))
+
+    def sample_point(self, point: RandomPoint) -> AccelerationSample:
+        """Return x' at one point by the independent import; of inverse dynamics the efforts instead."""
+        return self._sample_efforts(point) if self._inverse else self._sample_accelerations(point)
 
     def _draw_values(self, random: np.random.Generator, centre: Sequence[float], range_fraction: float) -> list[float]:
         """Return values of all slots: time, then the items.
@@ -332,14 +327,14 @@ class _RobotPointSampler:
         self._normalize(values)
         return values
 
-    def _sample_accelerations(self, values: list[float]) -> AccelerationSample:
+    def _sample_accelerations(self, point: RandomPoint) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
-        A bound is what one unit of round-off of every term makes of u', times ``ROUND_OFF_FACTOR``. Each column is
-        given terms in its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is
-        judged alike. A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same
-        size.
+        A bound is what a change of every term by :data:`ROUND_OFF_FRACTION` makes of u'. Each column is given terms in
+        its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
+        A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
+        values = list(point.values)
         state = self._form_robot_state(values)
         M, f = self._import.equations(state)
         added_forces, added_force_sizes = self._added_forces.evaluate_forces(
@@ -368,14 +363,15 @@ class _RobotPointSampler:
         rates, bounds = self._rates_of_coordinates(values)
         for slot, column in self._iterate_speeds():
             name = str(self._items[slot - 1].name)
-            rates[name], bounds[name] = float(u_dot[column]), ROUND_OFF_FACTOR * EPSILON * float(scale[column])
-        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT: rates}, bounds, {}, {})
+            rates[name], bounds[name] = float(u_dot[column]), ROUND_OFF_FRACTION * float(scale[column])
+        return AccelerationSample(point, {INDEPENDENT_IMPORT: rates}, bounds)
 
-    def _sample_efforts(self, values: list[float]) -> AccelerationSample:
+    def _sample_efforts(self, point: RandomPoint) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
+        values = list(point.values)
         state = self._form_robot_state(values)
         M, f = self._import.equations(state)
         added, size_of_added = self._added_forces.evaluate_forces(
@@ -390,8 +386,8 @@ class _RobotPointSampler:
         size = root_inertia * (root_inertia @ (np.abs(u_dot) + self._estimate_rotational_accelerations(values)))
         size = size + self._size_of_forces(values) + size_of_added
         for _, column, name in changed_values:
-            outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FACTOR * EPSILON * float(size[column]))
-        return AccelerationSample(RandomPoint(values[0], tuple(values)), {INDEPENDENT_IMPORT: {}}, {}, {}, outputs)
+            outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FRACTION * float(size[column]))
+        return AccelerationSample(point, {INDEPENDENT_IMPORT: {}}, {}, outputs=outputs)
 
     # --- loops -------------------------------------------------------------------------------------------------------
 
@@ -588,7 +584,7 @@ class _RobotPointSampler:
                 strict=True,
             ):
                 rates[self._name_of_symbol(q)] = velocity
-        return rates, {name: ROUND_OFF_FACTOR * EPSILON * (1.0 + abs(rate)) for name, rate in rates.items()}
+        return rates, {name: ROUND_OFF_FRACTION * (1.0 + abs(rate)) for name, rate in rates.items()}
 
     def _name_of_symbol(self, symbol: sm.Expr) -> str:
         """Return the name of a symbol's variable."""

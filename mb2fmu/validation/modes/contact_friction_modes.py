@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +48,7 @@ class FrictionContacts:
     @property
     def senses(self) -> Floats:
         """Senses of slip: 1, -1 or 0 to the bit."""
-        return np.where(np.abs(self.sliding) > 0.5, np.sign(self.sliding), 0.0)
+        return np.where(np.abs(self.sliding) > MODE_THRESHOLD, np.sign(self.sliding), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +324,7 @@ def _solve_friction_impacts(
     impulses, resting, senses = np.zeros(len(v)), contact_rows.resting.copy(), friction_contacts.senses
     groups = [[each] for each in range(k)] if contacts.order == "sequential" else [[*range(k)]]
     for group in groups:
-        in_group = np.isin(np.arange(k), group) & (contact_rows.closed > 0.5)
+        in_group = np.isin(np.arange(k), group) & (contact_rows.closed > MODE_THRESHOLD)
         if not np.any(in_group & (v[:k] < -reimpact_speed * contact_rows.resting)):
             continue
         comes_to_rest = -contact_rows.restitution * v[:k] < contact_rows.rest_below
@@ -351,7 +352,7 @@ def _solve_friction_impacts(
         senses = np.where(is_struck, solution.senses, senses)
     drift_rates = np.where(contact_rows.resting > 0.0, np.maximum(contact_rows.rates, 0.0), 0.0)
     resting = np.where(contact_rows.rates + (W @ impulses)[:k] > drift_rates + reimpact_speed, 0.0, resting)
-    return impulses, resting, np.where(resting[list(friction_contact_indices)] > 0.5, senses, 0.0)
+    return impulses, resting, np.where(resting[list(friction_contact_indices)] > MODE_THRESHOLD, senses, 0.0)
 
 
 def _solve_impact_law(
@@ -392,13 +393,12 @@ def _change_friction_modes(
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, friction_contact_indices = len(contacts.each), list_friction_contacts(contacts)
-    resting = contact_rows.resting > 0.5
+    resting = contact_rows.resting > MODE_THRESHOLD
     rest_speeds = contact_rows.rest_below[list(friction_contact_indices)]
-    is_at_rest = np.abs(friction_contacts.slip_speeds) < float(ZERO_SLIP_RATIO) * rest_speeds
-    has_reversed = (friction_contacts.senses * friction_contacts.slip_speeds <= 0.0) & (
-        np.abs(friction_contacts.slip_speeds) < rest_speeds
-    )
-    known_senses = np.where(is_at_rest | has_reversed, 0.0, np.where(friction_contacts.slip_speeds > 0.0, 1.0, -1.0))
+    slip_speeds = friction_contacts.slip_speeds
+    is_at_rest = np.abs(slip_speeds) < float(ZERO_SLIP_RATIO) * rest_speeds
+    has_reversed = (friction_contacts.senses * slip_speeds <= 0.0) & (np.abs(slip_speeds) < rest_speeds)
+    known_senses = np.where(is_at_rest | has_reversed, 0.0, np.where(slip_speeds > 0.0, 1.0, -1.0))
     law = _ContactProblem(
         W,
         np.append(contact_rows.accelerations, friction_contacts.accelerations),
@@ -411,12 +411,10 @@ def _change_friction_modes(
         law, resting, _format_contact_names(contacts), t, (resting, friction_contacts.senses)
     )
     begins_sliding = (solution.senses != 0.0) & (
-        (known_senses == 0.0) | (solution.senses * friction_contacts.slip_speeds < float(ZERO_SLIP_RATIO) * rest_speeds)
+        (known_senses == 0.0) | (solution.senses * slip_speeds < float(ZERO_SLIP_RATIO) * rest_speeds)
     )
-    begin_speeds = solution.senses * np.maximum(
-        solution.senses * friction_contacts.slip_speeds, friction_contacts.sliding_thresholds
-    )
-    excess_speeds = friction_contacts.slip_speeds - np.where(begins_sliding, begin_speeds, 0.0)
+    begin_speeds = solution.senses * np.maximum(solution.senses * slip_speeds, friction_contacts.sliding_thresholds)
+    excess_speeds = slip_speeds - np.where(begins_sliding, begin_speeds, 0.0)
     gap_drift = np.where(
         np.abs(contact_rows.rates) <= contact_rows.rest_below, contact_rows.rates, 0.0
     )  # a faster one has been set
@@ -433,5 +431,7 @@ def _change_friction_modes(
         for contact, sense, starts_now in zip(friction_contact_indices, solution.senses, begins_sliding, strict=True)
     ]
     impulses, _ = speeds.solve([bool(p) for p in solution.pressed], friction_senses)
-    resting_after = np.where(resting, np.where(solution.pressed > 0.5, 1.0, float(OPENING_STATE)), contact_rows.resting)
+    resting_after = np.where(
+        resting, np.where(solution.pressed > MODE_THRESHOLD, 1.0, float(OPENING_STATE)), contact_rows.resting
+    )
     return resting_after, solution.senses, impulses

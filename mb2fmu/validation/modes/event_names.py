@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +55,7 @@ def _name_contact_changes(
 ) -> Iterator[str]:
     """Yield the changes of contacts."""
     for c in frozen.contacts.each if frozen.contacts else ():
-        rested_before, rests_after = before[c.resting] > 0.5, after[c.resting] > 0.5
+        rested_before, rests_after = before[c.resting] > MODE_THRESHOLD, after[c.resting] > MODE_THRESHOLD
         if after[c.impact_count] > before[c.impact_count]:
             yield f"impact of {c.name}"
         elif rested_before and not rests_after:
@@ -62,7 +63,7 @@ def _name_contact_changes(
         elif before[c.resting] > 0.0 and after[c.resting] == 0.0:
             yield f"{c.name} has parted"
         elif c.friction and rests_after and after[c.friction.sliding] != before[c.friction.sliding]:
-            yield f"{c.name} {'slides' if abs(after[c.friction.sliding]) > 0.5 else 'sticks'}"
+            yield f"{c.name} {'slides' if abs(after[c.friction.sliding]) > MODE_THRESHOLD else 'sticks'}"
 
 
 def _name_latch_changes(

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_alternating_switches_error,
     make_conflicting_events_error,
@@ -36,7 +37,6 @@ REST_SLIP_TOLERANCE = 1e-9
 """Surfaces of signs closer to zero than this, over their sizes, may be held there."""
 
 _MAX_MODE_CHANGES = 50
-_HELD = 0.5  # what is larger of the states and flags of contacts and latches holds
 _DEAD_SIGN_FACTOR = 1e4  # times what a sign can hold: nothing could have brought it to rest
 _LIMIT_ROUND_OFF = 1e-12  # of a limit: what is nearer to it holds with all that it has
 
@@ -210,12 +210,12 @@ class HybridEquations(ModeEquations):
         """Return whether nothing sticks, touches or is latched, and no event is due; ``modes``: None: of the state."""
         modes = modes or self.find_modes(t, x, r, prepared)
         is_held = any(modes.values[i] == 0.0 for i in self.signs) or any(
-            x[place] > _HELD for place in (*self._resting_states, *self._latch_states)
+            x[place] > MODE_THRESHOLD for place in (*self._resting_states, *self._latch_states)
         )
         if is_held or modes.past_conditions.any():
             return False
         return not self._contact_count or not np.any(
-            self.evaluate_in_modes(t, x, r, prepared, modes.values).contact_rows.closed > _HELD
+            self.evaluate_in_modes(t, x, r, prepared, modes.values).contact_rows.closed > MODE_THRESHOLD
         )
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
@@ -231,9 +231,9 @@ class HybridEquations(ModeEquations):
                 margins.append(compute_counter_margin(surface, mode, clock=i in self.frozen.clock_switches))
             elif switch.kind == "truth":
                 set_on_surface = (
-                    surface == 0.0 and mode > 0.5 and switch.changes_only_at_events
+                    surface == 0.0 and mode > MODE_THRESHOLD and switch.changes_only_at_events
                 )  # no motion comes to it: it is what it says
-                margins.append(-1.0 if set_on_surface else surface if mode > 0.5 else -surface)
+                margins.append(-1.0 if set_on_surface else surface if mode > MODE_THRESHOLD else -surface)
             else:
                 margins.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * surface - rest_limits[i])
         return np.array(margins) + self.margin_offset
@@ -472,7 +472,7 @@ class HybridEquations(ModeEquations):
         contact_and_latch_inputs = [self._switch_count + k for k in range(self.contact_line_count)]
         contact_and_latch_inputs += [
             self._switch_count + self.contact_line_count + int(k)
-            for k in np.flatnonzero(motion_without_forces.latch_rows.engaged > 0.5)
+            for k in np.flatnonzero(motion_without_forces.latch_rows.engaged > MODE_THRESHOLD)
         ]
         effects = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, contact_and_latch_inputs)
         W, state_effects, accelerations = eliminate_held_rows(
@@ -511,7 +511,7 @@ class HybridEquations(ModeEquations):
         motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         impulses, state_jumps = np.zeros(self._latch_row_count), np.zeros(len(x))
         if self._latch_row_count and motion_without_forces.latch_rows.closes_now.any():
-            closing_rows = np.flatnonzero(motion_without_forces.latch_rows.closed_after > 0.5)
+            closing_rows = np.flatnonzero(motion_without_forces.latch_rows.closed_after > MODE_THRESHOLD)
             latch_inputs = [self._switch_count + self.contact_line_count + int(k) for k in closing_rows]
             W, state_effects = self._measure_force_effects(
                 t, x, r, prepared, motion_without_forces, modes, latch_inputs

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO, Contacts
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class ContactsAtInstant:
         """Gap rates; for pairs known to approach, at most just below the re-impact threshold."""
         reimpact_rate = -float(REIMPACT_SPEED_RATIO) * self.rest_below * self.resting
         return np.where(
-            self.approaching_by_mode > 0.5,
+            self.approaching_by_mode > MODE_THRESHOLD,
             np.minimum(self.rates, reimpact_rate * (1.0 + _SPEED_MARGIN) - _SMALLEST_IMPULSE),
             self.rates,
         )
@@ -79,7 +80,7 @@ def _solve_sequential_impacts(
     """Return impulses of contacts whose impacts follow one another, if they approach."""
     v, resting = contact_rows.approach_rates, contact_rows.resting.copy()
     impulses = np.zeros(len(v))
-    for k in np.flatnonzero(contact_rows.closed > 0.5):
+    for k in np.flatnonzero(contact_rows.closed > MODE_THRESHOLD):
         if v[k] >= -reimpact_speed[k] * resting[k]:
             continue
         comes_to_rest = -contact_rows.restitution[k] * v[k] < contact_rows.rest_below[k]
@@ -91,7 +92,7 @@ def _solve_sequential_impacts(
 
 def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactsAtInstant, *, poisson: bool) -> tuple[Floats, Floats]:
     """Return impulses of all closed contacts together."""
-    closed_indices = np.flatnonzero(contact_rows.closed > 0.5)
+    closed_indices = np.flatnonzero(contact_rows.closed > MODE_THRESHOLD)
     impulses, resting = np.zeros(len(contact_rows.rates)), contact_rows.resting.copy()
     if not len(closed_indices):
         return impulses, resting
@@ -104,7 +105,7 @@ def _solve_simultaneous_impacts(W: Floats, contact_rows: ContactsAtInstant, *, p
         closed_impulses += _solve_complementarity(W, v + W @ closed_impulses)
     else:
         closed_impulses = _solve_complementarity(W, v - e * np.maximum(-v, 0.0))
-    approach_begins = (contact_rows.approaching_by_mode[closed_indices] > 0.5) & (
+    approach_begins = (contact_rows.approaching_by_mode[closed_indices] > MODE_THRESHOLD) & (
         np.abs(v + W @ closed_impulses) <= _APPROACH_START_FRACTION * contact_rows.rest_below[closed_indices]
     )
     impulses[closed_indices] = closed_impulses = np.where(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.compiled.compiled_mode_steps import (
     CompiledModeSteps,
     EventAssignments,
@@ -172,12 +173,12 @@ class ModeEquations(NumericEquations):
         if not (self.signs or self.contact_line_count or self._latch_row_count):
             return []
         signs = [i for i in self.signs if modes.values[i] == 0.0]
-        is_held = [x[place] > 0.5 for place in self._resting_states]
+        is_held = [x[place] > MODE_THRESHOLD for place in self._resting_states]
         is_held += [
-            is_held[k] and abs(x[place]) < 0.5
+            is_held[k] and abs(x[place]) < MODE_THRESHOLD
             for k, place in zip(self._friction_contact_indices, self._sliding_states, strict=True)
         ]
-        is_held += [x[place] > 0.5 for place in self._latch_states]
+        is_held += [x[place] > MODE_THRESHOLD for place in self._latch_states]
         return signs + [self._switch_count + k for k, is_holding in enumerate(is_held) if is_holding]
 
     def list_modes(self, x: Floats, modes: SwitchModes) -> tuple[float, ...]:
@@ -253,7 +254,7 @@ class ModeEquations(NumericEquations):
         Raises:
             ValidationError: Names the contact.
         """
-        if not any(x[place] > 0.5 for place in self._resting_states):
+        if not any(x[place] > MODE_THRESHOLD for place in self._resting_states):
             return
         holding_inputs = self._list_holding_inputs(x, modes)
         try:
@@ -379,7 +380,9 @@ class ModeEquations(NumericEquations):
     def _list_contact_and_latch_inputs(self, x: Floats) -> list[int]:
         """Return the numbers of own inputs of all rows of contacts and of closed latches; none without both."""
         first_latch_input = self._switch_count + self.contact_line_count
-        latch_inputs = [first_latch_input + i for i, place in enumerate(self._latch_states) if x[place] > 0.5]
+        latch_inputs = [
+            first_latch_input + i for i, place in enumerate(self._latch_states) if x[place] > MODE_THRESHOLD
+        ]
         if not (latch_inputs and self.contact_line_count):
             return []
         return [*range(self._switch_count, first_latch_input), *latch_inputs]

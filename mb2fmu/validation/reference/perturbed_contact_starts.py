@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -24,7 +25,6 @@ Floats = npt.NDArray[np.float64]
 _MAX_NEWTON_ITERATIONS = 40
 _DIFFERENCE_STEP = 1e-6  # of a coordinate's typical magnitude: for differences
 _CLOSURE_TOLERANCE = 1e-13  # of the gap's slopes times the coordinates' magnitudes
-_CLOSED_MODE_THRESHOLD = 0.5
 _DEFAULT_STABILIZATION_RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
@@ -130,7 +130,7 @@ class ContactGaps:
             rows_to_close = [
                 k
                 for k, gap in enumerate(gap_errors + target_gaps)
-                if gap < min(target_gaps[k], 0.0) or default[self._resting_states[k]] > _CLOSED_MODE_THRESHOLD
+                if gap < min(target_gaps[k], 0.0) or default[self._resting_states[k]] > MODE_THRESHOLD
             ]
             slopes = self._differentiate_gaps(open_state, r, prepared)[rows_to_close] * typical_coordinates
             if not rows_to_close or np.all(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,16 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
 from mb2fmu.model.supported_functions import StickingSign
+from mb2fmu.validation.source_checks.acceleration_sampling import (
+    RANDOM_POINT_COUNT,
+    ROUND_OFF_FRACTION,
+    AccelerationSample,
+    ImportDifferences,
+    ImportDifferencesAtTime,
+    SourceAccelerations,
+    draw_samples,
+    list_settable_slots,
+)
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
@@ -48,77 +58,10 @@ from mb2fmu.validation.source_checks.source_outputs import (
 )
 from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
 
-INDEPENDENT_IMPORT = "independent import"
-"""Method of a robot: its file, read again by others' code."""
-RANDOM_POINT_COUNT = 24
-EPSILON = float(np.finfo(float).eps)
-ROUND_OFF_FACTOR = 4096
-"""A bound is so many units of round-off: see docs/explanation/validation.md."""
 _RELATIVE_CHANGE = 2.0**-22
 _LARGEST_BOUND_FRACTION = 1e-6
 _PERTURBATIONS_PER_POINT = 2
-_MAX_TRIED_POINTS = 20 * RANDOM_POINT_COUNT
 _SWITCHING_FUNCTIONS = (StickingSign, sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise)
-
-
-ImportDifferences = dict[str, tuple[float, float]]
-"""By quantity: (error, bound)."""
-ImportDifferencesAtTime = tuple[float, ImportDifferences]
-"""Time and differences."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccelerationSample:
-    """Motion of the user's object at one admissible point.
-
-    Attributes:
-        point: Where.
-        rates: By method (``equations``, ``kinematics``) the derivatives of q, u and z by FMU name.
-        bounds: How far an FMU may be off, by FMU name of the state.
-        differences: Differences of the import, by quantity: (error, bound).
-        outputs: (value, bound) of outputs, by FMU name, as far as the objects give them.
-        terms: By FMU name of the state the size of what its derivative is left of.
-        states: By FMU name.
-    """
-
-    point: RandomPoint
-    rates: dict[str, dict[str, float]]
-    bounds: dict[str, float]
-    differences: ImportDifferences
-    outputs: dict[str, tuple[float, float]]
-    terms: dict[str, float] = field(default_factory=dict)
-    states: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SourceAccelerations:
-    """The samples, how they were made, and the reasons for missing ones.
-
-    Attributes:
-        samples: At most :data:`RANDOM_POINT_COUNT`.
-        starts: FMU name → number of the slot, of everything that an FMU is set to.
-        inputs: The same of the inputs.
-        missing: Method → why it was not used.
-        methods: Methods by which x' is computed, the most independent first.
-        events: Comparison of the imported events with the model's own expressions: (error over bound, quantity and
-            time).
-        left_out: Quantities of events that could not be compared.
-        latched_import_differences: (time, differences of the import) at points where a latch is closed, as
-            :class:`AccelerationSample` has it: there the objects give no x', but their velocities, energy and forces.
-        laws: By law: (error over bound, quantity and time) of the FMU's own runs.
-        indefinite_points: How many points were drawn again, since the objects' own mass matrix is indefinite there.
-    """
-
-    samples: tuple[AccelerationSample, ...]
-    starts: dict[str, int]
-    inputs: dict[str, int]
-    missing: dict[str, str]
-    methods: tuple[str, ...] = ("equations", "kinematics")
-    events: tuple[tuple[float, str], ...] = ()
-    left_out: tuple[str, ...] = ()
-    latched_import_differences: tuple[ImportDifferencesAtTime, ...] = ()
-    laws: tuple[tuple[str, tuple[LawError, ...]], ...] = ()
-    indefinite_points: int = 0
 
 
 def sample_source_accelerations(
@@ -145,27 +88,21 @@ def sample_source_accelerations(
     with keep_mechanics_untouched(definition.mechanics):
         # Where a contact or latch is closed by then, the objects know nothing of it.
         has_events = definition.contacts or definition.latches or definition.events
-        sampler = _SourceSampler(
+        equations = _SourceObjectEquations(
             definition, mechanism, largest_speeds, computed_coordinates, () if has_events else visited_coordinates
         )
-        samples = sampler.draw_samples() if sampler.methods else []
-        events = sampler.compare_events() if sampler.methods else []
-        laws = sampler.judge_laws(runs) if sampler.methods else ()
-    model, slot = definition, sampler.symbols.slot
-    free = [p for p in model.parameters if not p.calculated]
-    states: list[Coordinate | Speed | AuxiliaryState] = [*model.coordinates, *model.speeds, *model.auxiliary_states]
-    starts = {p.name: slot[p.symbol] for p in free} | {item.name: slot[item.symbol] for item in states}
-    inputs = {r.name: slot[r.symbol] for r in model.inputs}
+        samples = equations.draw_all_samples() if equations.methods else ()
+        events = equations.compare_events() if equations.methods else []
+        laws = equations.judge_laws(runs) if equations.methods else ()
     return SourceAccelerations(
-        tuple(samples),
-        starts,
-        inputs,
-        sampler.missing,
+        samples,
+        *list_settable_slots(definition, equations.symbols.slot),
+        equations.missing,
         events=tuple(events),
-        left_out=tuple(sampler.left_out),
-        latched_import_differences=tuple(sampler.latched_import_differences),
+        left_out=tuple(equations.left_out),
+        latched_import_differences=tuple(equations.latched_import_differences),
         laws=laws,
-        indefinite_points=sampler.indefinite_points,
+        indefinite_points=equations.indefinite_points,
     )
 
 
@@ -204,8 +141,8 @@ def _has_time_dependent_loads(source_objects: SourceObjects) -> bool:
     return any(dynamicsymbols._t in entry.xreplace(at_rest).free_symbols for entry in entries)  # noqa: SLF001
 
 
-class _SourceSampler:
-    """Forms equations where possible, and samples them."""
+class _SourceObjectEquations:
+    """The objects' own equations and kinematics, formed where possible: a source of accelerations."""
 
     def __init__(
         self,
@@ -222,6 +159,7 @@ class _SourceSampler:
         self.left_out: list[str] = []
         self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
+        self._latched_points: list[RandomPoint] = []
         cost = estimate_pathway_length_cost(definition.mechanics)
         parts = self._parts = extract_source_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbols(definition, parts)
@@ -281,30 +219,31 @@ class _SourceSampler:
             self.missing["kinematics"] = str(reason)
         return None
 
-    def draw_samples(self) -> list[AccelerationSample]:
-        """Return samples; points where round-off alone exceeds 1e-6 are left out."""
-        samples: list[AccelerationSample] = []
-        latched_points: list[RandomPoint] = []
-        for tried_count, point in enumerate(self._points.draw_points()):
-            if len(samples) == RANDOM_POINT_COUNT or tried_count > _MAX_TRIED_POINTS:
-                break
-            if self._latched is not None and any(self._latched(list(point.values))):
-                latched_points.append(point)
-                continue
-            if self._gaps is not None and min(self._gaps(list(point.values)), default=0.0) < 0.0:
-                continue  # an impact there leaves the modes of other speeds, and the object has those of the point
-            try:
-                sample = self._sample_point(point)
-            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
-                sample = None  # the object itself has no numbers there
-            if sample is not None:
-                samples.append(sample)
-        if latched_points and not samples:
+    def draw_all_samples(self) -> tuple[AccelerationSample, ...]:
+        """Return samples, and compare the import at points where a latch is closed if there are few."""
+        samples = draw_samples(self)
+        if self._latched_points and not samples:
             reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
             self.missing = {"equations": reason, "kinematics": reason} | self.missing
         if len(samples) < RANDOM_POINT_COUNT:
-            self._compare_import_where_latched(latched_points[:RANDOM_POINT_COUNT])
+            self._compare_import_where_latched(self._latched_points[:RANDOM_POINT_COUNT])
         return samples
+
+    def draw_points(self) -> Iterator[RandomPoint]:
+        """Yield points without end."""
+        return self._points.draw_points()
+
+    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+        """Return x' at one point, with bounds; None where round-off alone exceeds 1e-6, or where it has no numbers."""
+        if self._latched is not None and any(self._latched(list(point.values))):
+            self._latched_points.append(point)
+            return None
+        if self._gaps is not None and min(self._gaps(list(point.values)), default=0.0) < 0.0:
+            return None  # an impact there leaves the modes of other speeds, and the object has those of the point
+        try:
+            return self._evaluate_point(point)
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+            return None  # the object itself has no numbers there
 
     def _compare_import_where_latched(self, points: Sequence[RandomPoint]) -> None:
         """Compare the import with the objects where a latch is closed: the latch changes no compared quantity."""
@@ -352,7 +291,7 @@ class _SourceSampler:
         )
         return tuple((law, errors) for law, errors in errors_by_law if errors)
 
-    def _sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def _evaluate_point(self, point: RandomPoint) -> AccelerationSample | None:
         """Return x' at one point by every method, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
         motion = self._kinematics.evaluate_motion(values) if self._kinematics is not None else None
@@ -370,7 +309,7 @@ class _SourceSampler:
         changes, output_changes = self._measure_conditioning(values, next(iter(rates.values())), outputs)
         if not np.all(np.isfinite([*changes, *scale, *np.concatenate(list(rates.values()))])):
             return None
-        bound = ROUND_OFF_FACTOR * EPSILON * (scale + changes)
+        bound = ROUND_OFF_FRACTION * (scale + changes)
         if np.any(bound > _LARGEST_BOUND_FRACTION * np.maximum(scale, np.abs(next(iter(rates.values()))))):
             return None
         names = self._list_state_names()
@@ -382,7 +321,7 @@ class _SourceSampler:
             if self._import_comparison is not None and motion
             else {},
             {
-                name: (value, ROUND_OFF_FACTOR * EPSILON * (size + output_changes[name]))
+                name: (value, ROUND_OFF_FRACTION * (size + output_changes[name]))
                 for name, (value, size) in outputs.items()
                 if name in output_changes
             },
@@ -517,7 +456,7 @@ class _ImportComparison:
         w = np.array([n.frames[max(bodies[j].frame, 0)].omega for _, j in self._pairs])
         body_indices = [k for k, _ in self._pairs]
         Q = n.generalized_forces()[: len(self._order)]
-        round_off = ROUND_OFF_FACTOR * EPSILON
+        round_off = ROUND_OFF_FRACTION
         differences = {
             "velocities": _select_worst_error(
                 v - motion.velocities[body_indices], round_off * np.max(np.abs(motion.velocities))

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
-from mb2fmu.model.declarations.declared_outputs import OutputRequest
+from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.model.sources import mechanics_source
@@ -32,10 +32,12 @@ from mb2fmu.validation.source_checks.source_symbols import (
 )
 
 _AXIS_SUFFIXES = (".x", ".y", ".z")
-_POINT_OUTPUT_KINDS = {"position", "velocity", "distance", "relative_velocity"}
-_FRAME_OUTPUT_KINDS = {"angular_velocity", "orientation"}
-_BODY_OUTPUT_KINDS = {"centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum"}
-_MOTION_OUTPUT_KINDS = _POINT_OUTPUT_KINDS | _FRAME_OUTPUT_KINDS | _BODY_OUTPUT_KINDS | {"kinetic_energy"}
+_POINT_SUBJECTS, _FRAME_SUBJECTS = {"point", "located point"}, {"frame", "oriented frame"}
+_MOTION_OUTPUT_KINDS = {
+    *("position", "velocity", "distance", "relative_velocity", "angular_velocity", "orientation"),
+    *("centre_of_mass", "centre_of_mass_velocity", "linear_momentum", "angular_momentum", "kinetic_energy"),
+}
+"""Kinds that the motion of points, frames and bodies gives."""
 _JUMP_MARGIN = 1e-3
 """rad, or a quaternion's w: so near to where an attitude's numbers jump it is not compared."""
 NamedOutputValues = dict[str, tuple[float, float]]
@@ -47,16 +49,12 @@ def list_points_and_frames_of_outputs(definition: ModelDefinition) -> tuple[list
     points: list[Any] = []
     frames: list[Any] = []
     for request in definition.outputs:
-        if not isinstance(request, OutputRequest):
+        if not isinstance(request, OutputRequest) or request.kind not in _MOTION_OUTPUT_KINDS:
             continue
-        reference = [] if request.relative_to is None else [request.relative_to]
-        if request.kind in _POINT_OUTPUT_KINDS:
-            points += request.subject
-        if request.kind in _FRAME_OUTPUT_KINDS:
-            frames += request.subject
-        (frames if request.kind in {*_FRAME_OUTPUT_KINDS, "relative_velocity"} else points).extend(
-            reference if request.kind in _MOTION_OUTPUT_KINDS else []
-        )
+        row, reference = OUTPUT_KINDS[request.kind], [] if request.relative_to is None else [request.relative_to]
+        for kind, objects in ((row.subject, request.subject), (row.relative_to, reference)):
+            points += objects if kind in _POINT_SUBJECTS else ()
+            frames += objects if kind in _FRAME_SUBJECTS else ()
     return points, frames
 
 
@@ -178,7 +176,7 @@ def _evaluate_request(request: OutputRequest, motion: SourceMotion, moving_bodie
         return {request.name: (motion.kinetic, abs(motion.kinetic))}
     if request.kind == "orientation":
         return _evaluate_orientation(request, requested)
-    if request.kind in _BODY_OUTPUT_KINDS:
+    if OUTPUT_KINDS[request.kind].subject == "body":
         vector = _evaluate_bodies(request, requested, request.subject or moving_bodies)
     elif request.kind == "relative_velocity":
         vector = _evaluate_relative_velocity(request, requested)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
 from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
@@ -91,10 +92,10 @@ def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> Conta
 
 def _contact_state(touch: SceneContact, columns: dict[str, Floats], size: Floats) -> Floats:
     """Return the state of a touch at all times."""
-    holds = columns[touch.holds] > 0.5 if touch.holds else np.zeros(len(size), dtype=bool)
+    holds = columns[touch.holds] > MODE_THRESHOLD if touch.holds else np.zeros(len(size), dtype=bool)
     if touch.kind == "contact" and not touch.counts:  # compliant
         return np.where(holds, STATE_STICKING, np.where(size > 0.0, STATE_SLIDING, STATE_OPEN))
-    slides = np.abs(columns[touch.slides]) > 0.5 if touch.slides in columns else np.zeros_like(holds)
+    slides = np.abs(columns[touch.slides]) > MODE_THRESHOLD if touch.slides in columns else np.zeros_like(holds)
     return np.where(holds, np.where(slides, STATE_SLIDING, STATE_STICKING), STATE_OPEN)
 
 

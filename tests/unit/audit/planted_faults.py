@@ -158,6 +158,8 @@ KINDS = {
     "restitution is 0.65 at least, FMI 3", "sampler: a tick that nobody gave",
     "sampler: a smaller array loses its last effect", "the name decides on the restitution, FMI 2",
     "partials have an offset where nothing is sown, FMI 3",
+    "partials of one unknown by one known are a ten thousandth off, FMI 3",
+    "adjoint partials of one unknown alone are a ten thousandth off",
 }  # fmt: skip
 """Tried by day for their kind: late, in another instance, in a kept state, of arrays, in FMUs of ours."""
 

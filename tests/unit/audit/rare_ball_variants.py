@@ -52,6 +52,14 @@ ODD = {
     "says much where it may": Odd(2, code=(('    NEED(b->s.mode == STEPPING, "wrong mode");', '    if (b->logging) callbacks_of(b).logger(b->environment, b->name, fmi2OK, "logStatusError", "a step from %g to %g, 100%% done", point, point + size);\n    NEED(b->s.mode == STEPPING, "wrong mode");'),)),
     "bounds that are reached": Odd(2, ((BOUNDS, 'unit="m" min="-1e300" max="1" nominal="0.1" start="1" reinit="true"'),)),
     "an output far from zero": Odd(2, code=(("case HEIGHT_TWICE: *value = 2.0 * s->h;", "case HEIGHT_TWICE: *value = 2.0 * s->h + 1e13;"),)),
+    "partials by one-sided differences": Odd(2, code=(
+        ("        out[i] = 0.0;\n", "        State moved = b->s;\n        double before, after;\n"),
+        (
+            "            out[i] += d * seed[j];\n        }\n",
+            "".join(f"            if (k[j] == {name.upper()}) moved.{name} += 1e-6 * seed[j];\n" for name in ("h", "v", "g", "m", "c", "e", "wind"))
+            + '        }\n        NEED(!ball_get(&b->s, u[i], &before) && !ball_get(&moved, u[i], &after), "no such derivative");\n        out[i] = (after - before) / 1e-6;\n',
+        ),
+    )),
     "an unusual description": Odd(2, (
         ('<?xml version="1.0" encoding="UTF-8"?>\n', '<?xml version="1.0" encoding="UTF-8"?>\n<!-- made by hand -->\n<?note of no one?>\n'),
         ('start="9.81"', 'start=" +9.81E0 "'), ('startTime="0" stopTime="2" tolerance="1e-6" stepSize="0.05"', 'stopTime="0.002" tolerance="1e-6" stepSize="5e-5"'),

@@ -11,13 +11,11 @@ from unit.robots.test_robot_loops import PARALLEL
 from mb2fmu import pipeline
 from mb2fmu.model import check_model
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.independent_import import robot_accelerations
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
-from mb2fmu.validation.independent_import.robot_accelerations import (
-    INDEPENDENT_IMPORT,
-    _list_loop_closures,
-    _RobotPointSampler,
-)
+from mb2fmu.validation.independent_import.robot_accelerations import _list_loop_closures, _RobotFileEquations
+from mb2fmu.validation.source_checks import acceleration_sampling
+from mb2fmu.validation.source_checks.acceleration_sampling import INDEPENDENT_IMPORT
+from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint
 
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
 """Of the factor on lengths, where masses and times stay."""
@@ -40,7 +38,7 @@ def longer(text: str, factor: float) -> str:
 
 def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hinges, slides, balls and a free body in loops: bounds of slides go with the lengths, those of turns stay."""
-    monkeypatch.setattr(robot_accelerations, "RANDOM_POINT_COUNT", POINTS)
+    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", POINTS)
     path = tmp_path / "parallel.xml"
     path.write_text(PARALLEL)
     definition = check_model(pipeline.load(path))
@@ -48,10 +46,10 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch:
     assert isinstance(robot, RobotMechanics)
     moving = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
 
-    def sampler(factor: float) -> _RobotPointSampler:
+    def sampler(factor: float) -> _RobotFileEquations:
         path.write_text(longer(PARALLEL, factor))
         reading = MujocoEquations(path, moving, ["m1", "m2"])
-        return _RobotPointSampler(definition, robot, reading, _list_loop_closures(reading, []))
+        return _RobotFileEquations(definition, robot, reading, _list_loop_closures(reading, []))
 
     own = sampler(1.0)
     points = [sample.point.values for sample in own.sample_all().samples[:POINTS]]
@@ -62,8 +60,9 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch:
         by = [1.0]
         by += [factor if each.name.endswith(".control") else factor ** POWERS.get(each.unit, 0) for each in items]
         for point in points:
-            here = own._sample_accelerations(list(point))
-            there = other._sample_accelerations([value * k for value, k in zip(point, by, strict=True)])
+            here = own.sample_point(RandomPoint(point[0], point))
+            scaled = tuple(value * k for value, k in zip(point, by, strict=True))
+            there = other.sample_point(RandomPoint(scaled[0], scaled))
             for each in definition.speeds:
                 k, name = factor ** POWERS.get(each.unit, 0), each.name
                 assert there.rates[INDEPENDENT_IMPORT][name] / k == pytest.approx(

@@ -16,7 +16,8 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.independent_checks import MIN_POINTS
-from mb2fmu.validation.independent_import.robot_accelerations import INDEPENDENT_IMPORT, sample_robot_accelerations
+from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.source_checks.acceleration_sampling import INDEPENDENT_IMPORT
 
 PUBLISHED = {
     "j2": ("free", (0.3, -0.7, 0.05, 0.4), (0.5, -0.2, 0.3, 0.8), (1.0, 2.0, -3.0, 0.25),

@@ -83,7 +83,7 @@ def coupled(units: dict[str, Path], step: float) -> tuple[SystemTrajectories, fl
     system.connect("box.force", "ball.F")
     system.experiment(stop=STOP, step=step, tolerance=1e-11, order=2, passes=20, converged=1e-11)
     motion = simulate_system(
-        wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
+        wire_system(system, [read_component(each.name, each.source) for each in system.components])
     )
     grid = np.arange(round(STOP / step) + 1) * step
     rows = [int(np.flatnonzero(np.abs(motion.time - t) < 1e-9)[-1]) for t in grid]

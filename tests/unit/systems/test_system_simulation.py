@@ -42,7 +42,7 @@ def two_masses(units: dict[str, Path], **options: object) -> CoupledSystem:
 
 
 def joined(system: CoupledSystem) -> WiredSystem:
-    return wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
+    return wire_system(system, [read_component(each.name, each.source) for each in system.components])
 
 
 def error(motion: SystemTrajectories) -> float:

@@ -14,14 +14,16 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_call_scenario, plan_api_calls
-from mb2fmu.validation.api_checks.api_check_comparison import compare_api_checks
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_call_scenario
+from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_with_overrides, list_settable_names
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
 from mb2fmu.validation.validate import make_reference_data
 from mb2fmu.validation.validation_result import ApiCheckResult
+
+TUNING = "parameters changed during the run"
 
 
 def sampled() -> Model:
@@ -57,36 +59,36 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     names = [variable.name for variable in moved.reference.variables]
     for kind in ("CoSimulation", "ModelExchange"):
         question = plan_api_calls(chance, definition, description, kind)
-        question = replace(question, sequences={"tuning": question.sequences["tuning"]})
+        question = replace(question, sequences={TUNING: question.sequences[TUNING]})
 
         def judged(found: FmuProcessResult, question: ApiCallPlan = question) -> ApiCheckResult:
             results = compare_api_checks(definition, chance, question, found, moved.limits)
-            return next(each for each in results if each.name == "parameters changed during the run")
+            return next(each for each in results if each.name == TUNING)
 
         driven = run_fmu_process(unit, [run, told], names, kind=kind, sessions=question.operations)
         result = judged(driven)
         assert result.verdict == "passed", result.reason
-        rows = driven.recorded_values["tuning"][5]
+        rows = driven.recorded_values[TUNING][5]
         at = driven.simulations[-1].values[chance.row]
         x, v, force = (names.index(name) for name in ("x", "v", "force"))
         assert rows[0][force] == pytest.approx(-k * at[x] - d * at[v], rel=1e-7)
         for wrong in (at[force], rows[0][force] * 1.001):  # the sample is lost; it has other parameters
             lost = np.array(rows)
             lost[0, force] = wrong
-            answers = driven.recorded_values["tuning"].copy()
+            answers = driven.recorded_values[TUNING].copy()
             answers[5] = lost.tolist()
-            result = judged(replace(driven, recorded_values={"tuning": answers}))
+            result = judged(replace(driven, recorded_values={TUNING: answers}))
             assert result.verdict == "failed"
             assert "force" in result.reason
         # The sample is taken, in the very event in which parameters change or behind it, with those of before.
         before = np.array(moved.reference.experiment.parameters)
         old = -before[0] * at[x] - before[1] * at[v]
-        lost, then = np.array(rows), list(driven.recorded_values["tuning"][4])
+        lost, then = np.array(rows), list(driven.recorded_values[TUNING][4])
         lost[0, force] = then[question.real_variables.index("force")] = old
         for answers in (
-            [*driven.recorded_values["tuning"][:4], then, lost.tolist(), *driven.recorded_values["tuning"][6:]],
-            [*driven.recorded_values["tuning"][:5], lost.tolist(), *driven.recorded_values["tuning"][6:]],
+            [*driven.recorded_values[TUNING][:4], then, lost.tolist(), *driven.recorded_values[TUNING][6:]],
+            [*driven.recorded_values[TUNING][:5], lost.tolist(), *driven.recorded_values[TUNING][6:]],
         ):
-            result = judged(replace(driven, recorded_values={"tuning": answers}))
+            result = judged(replace(driven, recorded_values={TUNING: answers}))
             assert result.verdict == "failed"
             assert "force" in result.reason

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from animation_channels import decode_animation_channels
 from lxml import etree, html
 
 from mb2fmu import visualization
 from mb2fmu.errors import ToolError
 from mb2fmu.visualization import three_js
-from mb2fmu.visualization.animation_page import choose_animation_frames, decode_animation_channels
+from mb2fmu.visualization.animation_page import choose_animation_frames
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 
 HOSTILE = '</script><script>alert("1")</script>&<img src=https://evil.example/x onerror=alert(1)>'

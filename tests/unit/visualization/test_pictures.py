@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from animation_channels import decode_animation_channels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -17,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
-from mb2fmu.visualization.animation_page import QUANTIZATION_STEPS, decode_animation_channels, encode_animation_channels
+from mb2fmu.visualization.animation_page import QUANTIZATION_STEPS, encode_animation_channels
 from mb2fmu.visualization.scene.drawing_from_scene import (
     BODY_COLOURS,
     choose_viewpoint,

@@ -182,7 +182,7 @@ def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
     steps = int((end - fixture.start) / fixture.step * (1 - 1e-9)) - 1
     if not 0 < steps < fixture.affordable_step_count:
         return False
-    fixture.__dict__["affordable_step_count"] = steps
+    fixture.step_count = steps
     fixture.skipped.append(
         f"{fixture.interface}: the motion after t = {fixture.start + steps * fixture.step:.6g}: {reason}"
     )

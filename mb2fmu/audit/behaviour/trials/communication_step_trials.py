@@ -107,11 +107,15 @@ def make_model_exchange_fixture(fixture: TrialFixture) -> TrialFixture | None:
     interfaces = ("ModelExchange", "CoSimulation")
     if not set(interfaces) <= set(description.interfaces) or len(set(map(description.identifier, interfaces))) > 1:
         return None
-    model_exchange = TrialFixture(fixture.library, "ModelExchange", fixture.folder, effort=fixture.effort)
+    model_exchange = TrialFixture(
+        fixture.library,
+        "ModelExchange",
+        fixture.folder,
+        effort=fixture.effort,
+        given_step=fixture.step,  # both at the same points
+        step_count=fixture.affordable_step_count,
+    )
     model_exchange.shared.parameter_sets = fixture.shared.parameter_sets
-    model_exchange.__dict__.update(
-        step=fixture.step, affordable_step_count=fixture.affordable_step_count
-    )  # both at the same points
     return model_exchange
 
 

@@ -1,11 +1,17 @@
-"""Compare directional and adjoint derivatives with differences, in Continuous-Time and Initialization Mode."""
+"""Compare directional and adjoint derivatives with differences and with each other, in two modes.
+
+Importers request one column of a Jacobian, one gradient, or a product with a dense vector. All of that is one linear
+map, whatever way it goes through the FMU.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
@@ -39,6 +45,11 @@ MAX_POINTS = 8
 
 DifferenceMatrix = list[list[tuple[float, float] | None]]
 """[known][unknown]: derivative by differences, and how far these may be off; None where they disagree."""
+
+LINEARITY_TOLERANCE = 1e-6
+"""Relative difference between requests, where derivatives are linear in their seeds."""
+MAX_PAIRS = 400
+"""Pairs of one unknown and one known that are requested by themselves, about."""
 
 PARTIAL_DERIVATIVE_RULES = ("partials.directional", "partials.adjoint")
 
@@ -103,8 +114,13 @@ def _compare_with_differences(
     knowns: Sequence[DescribedVariable],
     matrix: DifferenceMatrix,
     mode: str,
+    *,
+    in_parts: bool,
 ) -> Iterator[RuleViolation]:
-    """Compare ``matrix[known][unknown]`` from differences with the FMU's derivatives."""
+    """Compare ``matrix[known][unknown]`` from differences with the FMU's derivatives.
+
+    ``in_parts``: also compare requests of parts with each other.
+    """
     has_directional = fixture.flag(
         "providesDirectionalDerivative" if fixture.description.version == 2 else "providesDirectionalDerivatives"
     )
@@ -126,7 +142,7 @@ def _compare_with_differences(
             rows.append(values)
         else:
             answers.append((name, [list(column) for column in zip(*rows, strict=True)] if is_adjoint else rows))
-            yield from _check_combined_directions(fixture, instance, unknowns, knowns, rows, (name, mode))
+            yield from _check_other_requests(fixture, instance, unknowns, knowns, rows, (name, mode), in_parts=in_parts)
     yield from _find_differing_entry(fixture, unknowns, knowns, matrix, answers, mode)
 
 
@@ -170,14 +186,59 @@ def _find_differing_entry(
                 return
 
 
-def _check_combined_directions(
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request whose result follows from those of single directions.
+
+    Attributes:
+        seeded: Numbers of the variables that have seeds: knowns, of adjoint derivatives unknowns.
+        answered: Numbers of the others.
+        seed: One for each seeded variable.
+        text: Of the request, for the message.
+    """
+
+    seeded: Sequence[int]
+    answered: Sequence[int]
+    seed: Sequence[float]
+    text: str = "all directions at once"
+
+
+def _list_combined_requests(full_seed: Sequence[float], count: int) -> Iterator[_Request]:
+    """Yield requests of all directions, also with every second seed zero: importers request columns of matrices so."""
+    everything = range(len(full_seed))
+    yield _Request(everything, range(count), full_seed)
+    for parity in (0, 1):
+        seed = [0.0 if index % 2 == parity else factor for index, factor in enumerate(full_seed)]
+        yield _Request(everything, range(count), seed, "all directions at once, half of them with zero,")
+
+
+def _list_partial_requests(full_seed: Sequence[float], count: int, order: Sequence[int]) -> Iterator[_Request]:
+    """Yield requests of parts: one seed of all, one result of all seeds in another order, single pairs.
+
+    Args:
+        full_seed: Of all seeded variables.
+        count: Number of results.
+        order: Numbers of the seeded variables in that order.
+    """
+    everything = range(len(full_seed))
+    for index, factor in enumerate(full_seed):
+        seed = [factor if other == index else 0.0 for other in everything]
+        yield _Request(everything, range(count), seed, "all directions, of which one has a seed,")
+    for answered in range(count):
+        seed = [full_seed[index] for index in order]
+        yield _Request(order, [answered], seed, "all directions in another order, for it alone,")
+    apart = 1 + len(full_seed) * count // MAX_PAIRS
+    for index, answered in product(everything, range(count)):
+        if (index + answered) % apart == 0:
+            yield _Request([index], [answered], [full_seed[index]], "one direction, for it alone,")
+
+
+def _check_other_requests(
     fixture: TrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
-    rows: Sequence[Sequence[float]], rule_and_mode: tuple[str, str],
+    rows: Sequence[Sequence[float]], rule_and_mode: tuple[str, str], *, in_parts: bool,
 ) -> Iterator[RuleViolation]:  # fmt: skip
-    """Check all directions at once, with seeds other than 1: the result is the weighted sum of the single ones.
-
-    Every second seed is zero then, as in importers that request one column of a matrix with all its knowns.
+    """Check other requests against those of single directions: all are one linear map.
 
     Each seed is a change of its variable's own magnitude: with equal seeds small effects would be lost in round-off.
     """
@@ -193,64 +254,58 @@ def _check_combined_directions(
         else (scales, unit_magnitudes)
     )
     full_seed = [size * fixture.random.choice((-1.0, 1.0)) * fixture.random.uniform(0.3, 3.0) for size in sizes]
-    for zero_parity in (None, 0, 1):
-        seed = (
-            full_seed
-            if zero_parity is None
-            else [0.0 if index % 2 == zero_parity else factor for index, factor in enumerate(full_seed)]
-        )
-        status, combined_values = instance.get_partial_derivatives(unknowns, knowns, seed, adjoint=is_adjoint)
+    seeded, answered = (unknowns, knowns) if is_adjoint else (knowns, unknowns)
+
+    def evaluate(request: _Request) -> tuple[int, list[float]]:
+        with_seed, others = [seeded[k] for k in request.seeded], [answered[k] for k in request.answered]
+        rows_of, columns_of = (with_seed, others) if is_adjoint else (others, with_seed)
+        return instance.get_partial_derivatives(rows_of, columns_of, list(request.seed), adjoint=is_adjoint)
+
+    bounds = _bound_deviations(evaluate, full_seed, rows, answer_scales)
+    requests = [*_list_combined_requests(full_seed, len(answered))]
+    backwards = sorted(range(len(seeded)), key=lambda k: seeded[k].reference or 0, reverse=True)
+    requests += [*_list_partial_requests(full_seed, len(answered), backwards)] if in_parts else []
+    for request in requests:
+        status, values = evaluate(request)
         if status not in {OK, WARNING}:
-            message = f"a request of all directions at once in {mode} returns {status_name(status)}"
+            message = f"a request of {request.text.rstrip(',')} in {mode} returns {status_name(status)}"
             yield RuleViolation(name, message, fixture.interface)
             return
-        deviation = next(
-            _find_deviations(
-                (knowns if is_adjoint else unknowns), combined_values, (seed, full_seed), rows, answer_scales
-            ),
-            None,
-        )
-        if deviation:
-            variable, answer, expected = deviation
-            direction_text = (
-                "all directions at once" if zero_parity is None else "all directions at once, half of them with zero,"
-            )
-            message = (
-                f'"{variable.name}": for {direction_text} it reports {answer:.7g} in {mode}, the sum of the '
-                "directions one by one is "
-            )
-            yield RuleViolation(name, f"{message}{expected:.7g}", fixture.interface)
-            return
+        for position, value in zip(request.answered, values, strict=True):
+            expected = sum(factor * rows[k][position] for k, factor in zip(request.seeded, request.seed, strict=True))
+            if math.isfinite(expected + bounds[position]) and not abs(value - expected) <= bounds[position]:
+                message = f'"{answered[position].name}": for {request.text} it reports {value:.7g} in {mode}'
+                message += f", the sum of the directions one by one is {expected:.7g}"
+                yield RuleViolation(name, message, fixture.interface)
+                return
 
 
-def _find_deviations(
-    variables: Sequence[DescribedVariable], values: Sequence[float], seeds: tuple[Sequence[float], Sequence[float]],
+def _bound_deviations(
+    evaluate: Callable[[_Request], tuple[int, list[float]]], full_seed: Sequence[float],
     rows: Sequence[Sequence[float]], answer_scales: Sequence[float],
-) -> Iterator[tuple[DescribedVariable, float, float]]:  # fmt: skip
-    """Yield each variable whose combined derivative differs from the weighted sum of rows, with both values.
+) -> list[float]:  # fmt: skip
+    """Return how far each result may be off the sum of single directions.
 
-    The second seed, without zeros, gives the magnitudes.
+    Derivatives that an FMU computes by differences are no linear map; so it is measured how far those with twice and
+    with minus the seeds are off.
     """
-    terms, full_terms = (
-        [[factor * row[index] for factor, row in zip(seed, rows, strict=True)] for index in range(len(values))]
-        for seed in seeds
-    )
+    count, everything = len(answer_scales), range(len(full_seed))
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
-    magnitudes = [sum(map(abs, variable_terms)) for variable_terms in full_terms]
-    noise_levels = [
-        1e-11 * item
-        for item in find_largest_of_similar_magnitude(
-            [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
-        )
+    magnitudes = [sum(abs(factor * row[k]) for factor, row in zip(full_seed, rows, strict=True)) for k in range(count)]
+    noise_levels = find_largest_of_similar_magnitude(
+        [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
+    )
+    values = [
+        evaluate(_Request(everything, range(count), [factor * seed for seed in full_seed]))[1]
+        for factor in (1.0, 2.0, -1.0)
     ]
-    for item, value, variable_terms, magnitude, noise in zip(
-        variables, values, terms, magnitudes, noise_levels, strict=True
-    ):
-        if (
-            math.isfinite(sum(variable_terms))
-            and not abs(value - sum(variable_terms)) <= 0.1 * RELATIVE_TOLERANCE * magnitude + noise
-        ):
-            yield item, value, sum(variable_terms)
+    deviations = [0.0]
+    for magnitude, once, *others in zip(magnitudes, *values, strict=True):
+        for factor, other in zip((2.0, -1.0), others, strict=True):
+            if magnitude > 0.0 and math.isfinite(other - once):
+                deviations.append(abs(other / factor - once) / magnitude)
+    tolerance = min(max(LINEARITY_TOLERANCE, 100.0 * max(deviations)), 0.1 * RELATIVE_TOLERANCE)
+    return [tolerance * magnitude + 1e-11 * noise for magnitude, noise in zip(magnitudes, noise_levels, strict=True)]
 
 
 def _provides_derivatives(fixture: TrialFixture) -> bool:
@@ -292,7 +347,7 @@ def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]
             if not has_time():
                 break
             point = choose_random_fmu_point(fixture, instance, number / MAX_POINTS if number % 2 else None)
-            yield from _check_at_point(fixture, instance, point, unknowns, knowns)
+            yield from _check_at_point(fixture, instance, point, unknowns, knowns, in_parts=number == 0)
     for number in range(1, PARAMETER_SETS + 1):
         initial_values = choose_excited_run_values(fixture, number)
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
@@ -313,8 +368,10 @@ def _check_at_point(
     point: EvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
+    *,
+    in_parts: bool = False,
 ) -> Iterator[RuleViolation]:
-    """Yield differences at a point, and the FMU's derivatives there."""
+    """Yield differences at a point, and the FMU's derivatives there; ``in_parts``: with requests of parts."""
     matrix: DifferenceMatrix = []
     unit_magnitudes = [*map(fixture.magnitudes.unit_magnitude, unknowns)]
     for known_index, known in enumerate(knowns):
@@ -327,7 +384,8 @@ def _check_at_point(
             )
         )
     set_fmu_to_evaluation_point(fixture, instance, point)
-    yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, "Continuous-Time Mode")
+    mode = "Continuous-Time Mode"
+    yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, mode, in_parts=in_parts)
 
 
 def _evaluate_with_change(
@@ -387,7 +445,8 @@ def try_initial_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 )
             )
             instance.set({known: old_value})
-        yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, "Initialization Mode")
+        mode = "Initialization Mode"
+        yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, mode, in_parts=True)
 
 
 def _evaluate_with_initial_change(

@@ -86,11 +86,11 @@ def _repeat_run(
         count = max(1, int((stop - start) / step * (1 + 1e-9)))
     inputs = _RecordedInputs(recorded.inputs, by_name)
     with fixture.open_instance() as instance:
-        fixture.__dict__["start"] = start
+        fixture.given_start = start
         try:
             return _run_steps(fixture, instance, variables, inputs, (start, step, count))
         finally:
-            del fixture.__dict__["start"]
+            fixture.given_start = None
 
 
 def _run_steps(

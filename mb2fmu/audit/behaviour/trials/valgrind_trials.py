@@ -30,7 +30,7 @@ MAX_FINDINGS = 5
 def try_under_valgrind(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end_time = time.monotonic() + TIME_SHARE * fixture.effort
-    fixture.__dict__["affordable_step_count"] = min(fixture.affordable_step_count, MAX_VALGRIND_STEPS)
+    fixture.step_count = min(fixture.affordable_step_count, MAX_VALGRIND_STEPS)
     for action in _list_actions(fixture):
         if time.monotonic() > end_time:
             fixture.skipped.append(

@@ -38,9 +38,7 @@ def files(mass_units: Units) -> FileTree:
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
-    return form_ssp_files(
-        wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
-    )
+    return form_ssp_files(wire_system(system, [read_component(each.name, each.source) for each in system.components]))
 
 
 def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
@@ -159,7 +157,7 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     system.connect("left.spring", "right.spring")
     system.experiment(stop=2.0, step=0.004)
-    return wire_system(system, [read_component(name, system.component_source(name)) for name in system.component_names])
+    return wire_system(system, [read_component(each.name, each.source) for each in system.components])
 
 
 @pytest.mark.parametrize("version", SSP_VERSIONS)

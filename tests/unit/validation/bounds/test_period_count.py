@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu.model import check_model
 from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.motion_comparison import ERROR_BOUND_FACTOR, compare_variables, compute_error_bounds
-from mb2fmu.validation.experiment.perturbed_experiment import form_perturbed_experiment
+from mb2fmu.validation.experiment.perturbed_experiment import list_perturbed_experiments
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -58,4 +58,4 @@ def test_a_right_fmu_passes_and_another_spring_does_not(judged):
 
 def test_what_is_far_from_zero_and_hardly_moves_is_moved():
     model = spring(4.0, start=0.2, about=1e4)
-    assert form_perturbed_experiment(check_model(model), reference_of(model)).experiment is not None
+    assert next(list_perturbed_experiments(check_model(model), reference_of(model))).experiment is not None

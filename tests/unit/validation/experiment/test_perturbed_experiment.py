@@ -37,7 +37,7 @@ from mb2fmu.validation.bounds.experiment_perturbation_sizes import (
 from mb2fmu.validation.experiment.perturbed_experiment import (
     find_speeds_outside_fmu_states,
     form_experiment_with_overrides,
-    form_perturbed_experiment,
+    list_perturbed_experiments,
 )
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -80,7 +80,7 @@ def test_everything_is_moved_and_told(cases):
         case.equations, p=(*case.equations.p, sm.Symbol("d")), dynamics=dynamics, energy=EnergyBalance()
     )
     reference = make_reference(definition, equations)
-    found = form_perturbed_experiment(definition, reference)
+    found = next(list_perturbed_experiments(definition, reference))
     assert found.part == 1.0
     assert [move.reason for move in found.perturbations] == [""] * len(found.perturbations)
     assert [(move.role, move.name) for move in found.perturbations] == [
@@ -100,7 +100,7 @@ def test_everything_is_moved_and_told(cases):
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
     told = form_experiment_with_overrides(run, form_experiment_values(definition), definition, {"w", "q", "z"})
     assert dict(told.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
-    kept = form_perturbed_experiment(definition, reference, settable={"w", "q", "z"})
+    kept = next(list_perturbed_experiments(definition, reference, settable={"w", "q", "z"}))
     assert {move.name: move.reason for move in kept.perturbations if move.role != "input"} == {
         "w": "", "q": "", "z": "", "d": "the FMU does not let it be set", "u": "the FMU does not let it be set",
     }  # fmt: skip
@@ -193,7 +193,7 @@ def test_no_length_locks_what_moves_by_default():
     read = mechanism_of(platform())
     source = choose_reference_equations(solve_loop_closure_start_values(read), None)
     reference = make_reference(source.mechanism.declared, source.equations, mechanism=source.mechanism)
-    found = form_perturbed_experiment(source.mechanism.declared, reference)
+    found = next(list_perturbed_experiments(source.mechanism.declared, reference))
     moved = {move.name: move for move in found.perturbations}
     assert moved["l"].moved == moved["l3"].moved != 0.5
     assert moved["M"].moved != 4.0
@@ -244,17 +244,19 @@ def test_a_fmu_is_asked_where_its_own_states_determine_the_rest():
     source = choose_reference_equations(read, None)
     reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
     settable = {"la", "lb", "lc", "ln", "m", "g", "q1", "u1"}
-    everywhere = form_perturbed_experiment(
-        read.declared, reference, settable=settable, states={"q1", "q2", "q3", "u1", "u2", "u3"}
+    everywhere = next(
+        list_perturbed_experiments(
+            read.declared, reference, settable=settable, states={"q1", "q2", "q3", "u1", "u2", "u3"}
+        )
     )
-    charted = form_perturbed_experiment(read.declared, reference, settable=settable, states={"q1", "u1"})
+    charted = next(list_perturbed_experiments(read.declared, reference, settable=settable, states={"q1", "u1"}))
     assert everywhere.part > charted.part > 0.0
     assert "leaves the positions that the FMU's states determine" in charted.text
     assert "states determine" not in everywhere.text
     assert not any(move.reason for move in charted.perturbations)
     assert all(move.moved != move.default for move in charted.perturbations)
-    foreign = form_perturbed_experiment(
-        read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"}
+    foreign = next(
+        list_perturbed_experiments(read.declared, reference, settable=settable, states={"internal[1]", "internal[2]"})
     )
     assert foreign.part == everywhere.part  # nothing is known of such states
     assert find_speeds_outside_fmu_states(read.declared, reference, {"u1", "u2"}) == ()  # more states than are needed
@@ -288,8 +290,10 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
     """Each coordinate and the hole's radius are moved by themselves; the bead is put back, and modes are no numbers."""
     read = mechanism_of(in_a_hole(rests=rests))
     source = choose_reference_equations(read, None)
-    found = form_perturbed_experiment(
-        read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    found = next(
+        list_perturbed_experiments(
+            read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
+        )
     )
     assert found.experiment is not None
     moved = {move.name: move.moved for move in found.perturbations}
@@ -329,8 +333,10 @@ def test_bounds_of_a_drive_throw_nothing_away(light):
     model.experiment(stop=1.0, step=0.01, signals={F_1: 2 * sm.sin(3 * t), F_2: light * sm.sin(4 * t)})
     read = mechanism_of(model)
     source = choose_reference_equations(read, None)
-    found = form_perturbed_experiment(
-        read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    found = next(
+        list_perturbed_experiments(
+            read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
+        )
     )
     assert found.experiment is not None
     assert found.part == 1.0
