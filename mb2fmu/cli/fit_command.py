@@ -233,6 +233,6 @@ def _print_fit(found: FitResult) -> None:
         shown = f"{value:.10g} {unknown.unit}" if math.isfinite(half) else f"{value:.4g} {unknown.unit}"
         print_unless_quiet(f"  {unknown.name:{width}}  {shown}  {sure}, begun at {unknown.start:g}")
     for name, noise in found.noise.items():
-        print_unless_quiet(f"  left over of {name}: {noise:.3g} (root mean square)")
+        print_unless_quiet(f"  residual of {name}: {noise:.3g} (root mean square)")
     for sentence in found.words:
         print_unless_quiet(f"Note: {sentence}.")

@@ -81,11 +81,11 @@ def system(
     else:
         if json_file is not None:
             pipeline.write(json_file, done.to_json().encode())
-        _print_system_result(done, asked=bool(wanted))
+        _print_system_result(done, with_masters=bool(wanted))
     click.get_current_context().exit(0 if done.passed else 1)
 
 
-def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
+def _print_system_result(done: SystemRunResult, *, with_masters: bool) -> None:
     """Print the verdict; all numbers and notes with ``--verbose``."""
     from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
@@ -96,7 +96,9 @@ def _print_system_result(done: SystemRunResult, *, asked: bool) -> None:
         lines.append(VerdictSummaryLine("Note", notes[0] + more))
     for label, suffix in (("SSP", ".ssp"), ("Report", ".html")):
         lines += [VerdictSummaryLine(label, str(path), is_path=True) for path in done.files if path.suffix == suffix]
-    print_summary(_format_system_headline(done), lines, lambda _width: _list_system_details(done, asked=asked))
+    print_summary(
+        _format_system_headline(done), lines, lambda _width: _list_system_details(done, with_masters=with_masters)
+    )
 
 
 def _format_system_headline(done: SystemRunResult) -> VerdictSummaryLine:
@@ -167,7 +169,7 @@ def _summarize_masters(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
         yield VerdictSummaryLine("Masters" if k == 0 else "", text, "bad" if answer.failure else "plain")
 
 
-def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text]:
+def _list_system_details(done: SystemRunResult, *, with_masters: bool) -> Iterator[Text]:
     """Yield all numbers; with other masters requested, also which outputs they read too early."""
     from rich.text import Text
 
@@ -175,7 +177,7 @@ def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text
 
     for note in (*done.joined.notes, *done.motion.statistics["notes"]):
         yield Text(f"Note: {note}")
-    for note in find_outputs_read_before_inputs(done.joined.wiring).values() if asked else ():
+    for note in find_outputs_read_before_inputs(done.joined.wiring).values() if with_masters else ():
         yield Text(f"Note: {note}")
     width = max((len(each.name) for each in done.deviations), default=0)
     for each in done.deviations:

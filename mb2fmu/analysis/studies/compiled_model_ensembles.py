@@ -125,7 +125,7 @@ class Ensemble:
         x, p = self._starts(n, given)
         x, lost = carrier.project_start_values(x, p, self.inputs[0])
         chosen = min(max(self.tolerance if tolerance is None else tolerance, 1e-12), 1e-2)
-        course = carrier.make_time_grid(h, points, chosen)
+        time_grid = carrier.make_time_grid(h, points, chosen)
         select = self._read_outputs(wanted, trajectories=trajectories)
         every = [len(self.output_names) * k + place for k in range(len(to) + 1) for place in select]
         shared = not any(name in self.parameters for name in given)
@@ -133,7 +133,7 @@ class Ensemble:
         blocks, kept = [], _BlockReductions(self.output_names, select, wanted, n, len(to), h)
         for first in range(0, n, INSTANCES_PER_BLOCK):
             some = slice(first, min(first + INSTANCES_PER_BLOCK, n))
-            moved = move(x[some], p[0] if shared else p[some], course, trajectories, every)
+            moved = move(x[some], p[0] if shared else p[some], time_grid, trajectories, every)
             kept.reduce_block(np.arange(n)[some], moved)
             blocks.append(moved if trajectories else replace(moved, path_outputs=moved.path_outputs[:0]))
         time = h * np.arange(points + 1, dtype=np.float64)
@@ -144,8 +144,8 @@ class Ensemble:
     def select_integrator(self, solver: EnsembleSolver, internal_step: float | None) -> BatchIntegrator:
         """Return the integrator of that name; ``internal_step`` in s, of ``rk4`` alone."""
         if solver == "rk4":
-            return lambda x, p, course, paths, outputs: _integrate_fixed_steps(
-                self, x, p, course, internal_step, paths, outputs
+            return lambda x, p, time_grid, paths, outputs: _integrate_fixed_steps(
+                self, x, p, time_grid, internal_step, paths, outputs
             )
         return self.implicit_motion if solver == "implicit" else self.motion
 
@@ -336,20 +336,20 @@ def _integrate_fixed_steps(
     ensemble: Ensemble,
     x: Floats,
     p: Floats,
-    course: BatchTimeGrid,
+    time_grid: BatchTimeGrid,
     internal: float | None,
     keep: bool,
     select: Sequence[int],
 ) -> BatchResult:
     """Return the classical method of order 4 with equal steps, with the arithmetic of ``runtime/solver_rk4.c``."""
-    n, points = len(x), course.points
-    pieces = 1 if internal is None else max(int(np.ceil(course.step / internal * (1.0 - 1e-9))), 1)
-    h = course.step / pieces
+    n, points = len(x), time_grid.points
+    pieces = 1 if internal is None else max(int(np.ceil(time_grid.step / internal * (1.0 - 1e-9))), 1)
+    h = time_grid.step / pieces
     messages = [""] * n
     path_x = np.full((n if keep else 0, points + 1, x.shape[1]), np.nan)
     path_y = np.full((n, points + 1, len(select)), np.nan)
     clock = rest = 0.0
-    held = np.broadcast_to(course.inputs, (points, course.inputs.shape[1]))
+    held = np.broadcast_to(time_grid.inputs, (points, time_grid.inputs.shape[1]))
     r = held[0]
     for point in range(points + 1):
         if point:
@@ -357,11 +357,11 @@ def _integrate_fixed_steps(
             for piece in range(pieces):
                 x = _rk4_step(ensemble, clock + piece * h if piece else clock, h, x, r, p)
             for k in np.flatnonzero(~np.isfinite(x[:, : ensemble.own]).all(axis=1)):
-                messages[k] = messages[k] or f"x' is not finite before t = {clock + course.step:.6g} s"
+                messages[k] = messages[k] or f"x' is not finite before t = {clock + time_grid.step:.6g} s"
                 x[k] = np.nan
-            total = clock + course.step
+            total = clock + time_grid.step
             added = total - clock
-            rest = rest + ((clock - (total - added)) + (course.step - added))
+            rest = rest + ((clock - (total - added)) + (time_grid.step - added))
             clock, rest = total + rest, rest - ((total + rest) - total)
             x = _project_states(ensemble, clock, x, r, p)
         if keep:

@@ -110,12 +110,12 @@ class FmuBatchIntegrator:
             self._fmu.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
 
     def __call__(
-        self, x0: Floats, p: Floats, course: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
+        self, x0: Floats, p: Floats, time_grid: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
     ) -> BatchResult:
         """Move instances to their last communication points; arguments as of ``CompiledIntegrator``."""
         places = self._places
         widths = (len(places.states), len(places.inputs), len(places.parameters))
-        arguments = BatchArguments(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
+        arguments = BatchArguments(x0, p, time_grid, widths, len(places.outputs), states=states, outputs=outputs)
         selected = np.array([places.outputs[place] for place in outputs], dtype=np.uint32)
         self._record.selected = selected.ctypes.data
         self._messages.clear()

@@ -264,7 +264,7 @@ def _nonlinearity_notes(
 
 
 def _systematic_error_notes(left: Floats, names: npt.NDArray[np.str_]) -> list[str]:
-    """Say which columns' errors follow a course instead of being noise: the model is another one than was measured."""
+    """Say which columns' errors follow a trend instead of being noise: the model is another one than was measured."""
     found = []
     for name in dict.fromkeys(names.tolist()):
         errors = left[names == name]
@@ -278,7 +278,7 @@ def _systematic_error_notes(left: Floats, names: npt.NDArray[np.str_]) -> list[s
     if not found:
         return []
     why = "model, inputs or what is not free differ from what was measured, and intervals are too narrow"
-    return [f"what is left over of {', '.join(found)} follows a course, where noise would not: {why}; see --report"]
+    return [f"the residual of {', '.join(found)} follows a trend, where noise would not: {why}; see --report"]
 
 
 def _unobservable_notes(unknowns: Sequence[FitUnknown], directions: Floats) -> list[str]:

@@ -54,7 +54,7 @@ class TimeLinearityAnalysis:
         self._known: dict[int, LinearTimeFunction | None] = {}
 
     def of(self, node: int) -> LinearTimeFunction | None:
-        """Return the course of a node; None if it is not linear in time, or depends on what moves."""
+        """Return a node as a function of time; None if it is not linear in time, or depends on what moves."""
         stack = [node]
         while stack:
             last = stack[-1]
@@ -67,7 +67,7 @@ class TimeLinearityAnalysis:
         return self._known[node]
 
     def _read(self, node: int) -> tuple[int, ...]:
-        """Return the operands on which a course can depend."""
+        """Return the operands on which such a function can depend."""
         b, op = self._builder, self._builder.operation(node)
         if op == Op.SELECT:
             return b.selection_operands(node)
@@ -75,7 +75,7 @@ class TimeLinearityAnalysis:
         return () if is_leaf else b.operands(node)
 
     def _course(self, node: int) -> LinearTimeFunction | None:
-        """Return the course of a node whose operands are known."""
+        """Return a node, whose operands are known, as a function of time."""
         b, op = self._builder, self._builder.operation(node)
         zero = b.constant(0.0)
         if op == Op.TIME:
@@ -93,7 +93,7 @@ class TimeLinearityAnalysis:
         return self._combined(op, found)
 
     def _combined(self, op: int, parts: list[LinearTimeFunction]) -> LinearTimeFunction | None:
-        """Return the course of an operation on courses of which at least one goes on with time."""
+        """Return an operation as a function of time; at least one of its operands changes with time."""
         b, first, last = self._builder, parts[0], parts[-1]
         if op == Op.NEG:
             return LinearTimeFunction(b.neg(first.slope), b.neg(first.level))
@@ -116,25 +116,25 @@ class TimeLinearityAnalysis:
         return self._builder.operands(node)[0]
 
 
-def form_next_event_time(builder: ProgramBuilder, course: LinearTimeFunction, mode: int, *, steps: bool) -> int:
+def form_next_event_time(builder: ProgramBuilder, time_function: LinearTimeFunction, mode: int, *, steps: bool) -> int:
     """Return the instant at which a switch changes next, infinity if it does not.
 
     Args:
         builder: Takes the nodes.
-        course: Of its surface.
+        time_function: Of its surface.
         mode: Node of its mode.
         steps: It counts steps; else it compares.
     """
     b = builder
     zero, never = b.constant(0.0), b.constant(math.inf)
-    grows, falls = b.binary(Op.LT, zero, course.slope), b.binary(Op.LT, course.slope, zero)
+    grows, falls = b.binary(Op.LT, zero, time_function.slope), b.binary(Op.LT, time_function.slope, zero)
     if steps:
         target = b.select(grows, b.add(mode, b.constant(1.0)), mode)
         changes = b.binary(Op.OR, grows, falls)
     else:
         target = zero
         changes = b.select(mode, falls, grows)
-    slope = b.select(changes, course.slope, b.constant(1.0))
-    at, begin = b.div(b.sub(target, course.level), slope), b.div(course.level, slope)
+    slope = b.select(changes, time_function.slope, b.constant(1.0))
+    at, begin = b.div(b.sub(target, time_function.level), slope), b.div(time_function.level, slope)
     off = b.add(b.unary(Op.ABS, at), b.unary(Op.ABS, begin))
     return b.select(changes, b.add(at, b.mul(b.constant(_DELAY_RATIO), off)), never)

@@ -433,7 +433,7 @@ class _FrozenProgramAssembly:
         beyond = b.binary(Op.MAX, b.sub(b.unary(Op.ABS, s), bar), b.constant(0.0))
         return b.select(b.binary(Op.LT, b.constant(0.0), bar), b.mul(b.unary(Op.SIGN, s), beyond), s)
 
-    def _margin(self, i: int, s: int, course: LinearTimeFunction | None) -> int:
+    def _margin(self, i: int, s: int, time_function: LinearTimeFunction | None) -> int:
         """Return the margin of a mode other than a sticking sign's.
 
         Motion that comes to a surface goes through it, and the mode changes behind it. What events set stays: a
@@ -442,7 +442,7 @@ class _FrozenProgramAssembly:
         b, mode = self._builder, self._modes[i]
         if self._plan.switches[i].kind == "steps":
             return b.binary(Op.MIN, b.sub(s, mode), b.sub(b.add(mode, b.constant(1.0)), s))
-        if course is not None and b.is_zero(course.slope):
+        if time_function is not None and b.is_zero(time_function.slope):
             return b.select(
                 mode, b.sub(s, b.constant(_ON_SURFACE_TOLERANCE)), b.sub(b.constant(2.0 * _ON_SURFACE_TOLERANCE), s)
             )
@@ -456,13 +456,13 @@ class _FrozenProgramAssembly:
     def _add_instants(self) -> None:
         """Add when each switch of time alone changes next."""
         b, plan = self._builder, self._plan
-        courses = TimeLinearityAnalysis(b, self._resting_states())
+        time_functions = TimeLinearityAnalysis(b, self._resting_states())
         labels, instants = [], []
         for surface, i in plan.modes.items():
-            course = courses.of(self._copy.surface(surface))
-            if course is not None and not b.is_zero(course.slope):
+            time_function = time_functions.of(self._copy.surface(surface))
+            if time_function is not None and not b.is_zero(time_function.slope):
                 labels.append(f"{i}")
-                instants.append(form_next_event_time(b, course, self._modes[i], steps=surface.steps))
+                instants.append(form_next_event_time(b, time_function, self._modes[i], steps=surface.steps))
         if instants:
             b.entry(NEXT_TIME_EVENT_ENTRY, labels, instants)
 

@@ -108,11 +108,11 @@ class ChosenContactModes:
     uniqueness_merit: int
 
 
-def choose_contact_modes(b: ProgramBuilder, rubbing: CoulombContactProblem) -> ChosenContactModes:
+def choose_contact_modes(b: ProgramBuilder, problem: CoulombContactProblem) -> ChosenContactModes:
     """Return the modes of all contacts, at most three, by Coulomb's law."""
     zero, one = b.constant(0.0), b.constant(1.0)
-    size = b.sum(b.select(p, b.unary(Op.ABS, rubbing.q[i]), zero) for i, p in _participating_rows(rubbing))
-    tried = [*_enumerate_mode_combinations(b, rubbing)]
+    size = b.sum(b.select(p, b.unary(Op.ABS, problem.q[i]), zero) for i, p in _participating_rows(problem))
+    tried = [*_enumerate_mode_combinations(b, problem)]
     merit, place = b.constant(2 * _EXCLUDED_MERIT), zero
     for number, (_, fit, _) in enumerate(tried):
         better = b.binary(Op.LT, merit, fit)  # a singular mode has no number, and is not better
@@ -127,25 +127,25 @@ def choose_contact_modes(b: ProgramBuilder, rubbing: CoulombContactProblem) -> C
             found = b.select(here, value, found)
         return found
 
-    y = [of_taken([rates[row] for _, _, rates in tried]) for row in range(len(rubbing.q))]
+    y = [of_taken([rates[row] for _, _, rates in tried]) for row in range(len(problem.q))]
     margin = b.add(b.mul(b.constant(_UNIQUENESS_TOLERANCE), size), b.constant(1e-300))
     other = zero
     for _, fit, rates in tried:
         apart = zero
-        for row, p in _participating_rows(rubbing):
+        for row, p in _participating_rows(problem):
             apart = b.binary(Op.MAX, apart, b.select(p, b.unary(Op.ABS, b.sub(rates[row], y[row])), zero))
         differs = b.binary(Op.AND, b.binary(Op.LT, margin, fit), b.binary(Op.LT, margin, apart))
         other = b.select(differs, one, other)
     modes = [combination for combination, _, _ in tried]
-    rough = [k for k, tangent in enumerate(rubbing.tangents) if tangent >= 0]
+    with_friction = [k for k, tangent in enumerate(problem.tangents) if tangent >= 0]
 
     def constants(part: str, k: int) -> int:
         return of_taken([b.constant(float(getattr(combination[k], part))) for combination in modes])
 
     return ChosenContactModes(
-        [constants("pressed", k) for k in range(len(rubbing.tangents))],
-        [constants("stuck", k) for k in rough],
-        [constants("sense", k) for k in rough],
+        [constants("pressed", k) for k in range(len(problem.tangents))],
+        [constants("stuck", k) for k in with_friction],
+        [constants("sense", k) for k in with_friction],
         b.sum([merit, b.mul(b.constant(_MERIT_TOLERANCE), size), b.constant(1e-300)]),
         b.sub(b.constant(0.5), other),
     )
@@ -181,41 +181,41 @@ def require_no_painleve_paradox(b: ProgramBuilder, chosen: ChosenContactModes, n
     return pressed
 
 
-def _participating_rows(rubbing: CoulombContactProblem) -> Iterator[tuple[int, int]]:
+def _participating_rows(problem: CoulombContactProblem) -> Iterator[tuple[int, int]]:
     """Yield rows, and whether they count."""
-    for k, tangent in enumerate(rubbing.tangents):
-        yield k, rubbing.participates[k]
+    for k, tangent in enumerate(problem.tangents):
+        yield k, problem.participates[k]
         if tangent >= 0:
-            yield tangent, rubbing.participates[k]
+            yield tangent, problem.participates[k]
 
 
 def _enumerate_mode_combinations(
-    b: ProgramBuilder, rubbing: CoulombContactProblem
+    b: ProgramBuilder, problem: CoulombContactProblem
 ) -> Iterator[tuple[tuple[_CoulombContactMode, ...], int, list[int]]]:
     """Yield all combinations: modes, merit, y."""
-    rough = _FRICTION_MODES if rubbing.least is None else _FRICTION_MODES_WITH_LEAST_FORCE
-    choices = [rough if tangent >= 0 else _FRICTIONLESS_MODES for tangent in rubbing.tangents]
+    with_friction = _FRICTION_MODES if problem.least is None else _FRICTION_MODES_WITH_LEAST_FORCE
+    choices = [with_friction if tangent >= 0 else _FRICTIONLESS_MODES for tangent in problem.tangents]
     for combination in product(*choices):
-        yield combination, *_evaluate_mode_combination(b, rubbing, combination)
+        yield combination, *_evaluate_mode_combination(b, problem, combination)
 
 
 def _evaluate_mode_combination(
-    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[_CoulombContactMode]
+    b: ProgramBuilder, problem: CoulombContactProblem, modes: Sequence[_CoulombContactMode]
 ) -> tuple[int, list[int]]:
     """Return merit and y of one combination."""
     zero = b.constant(0.0)
-    rough = [k for k, tangent in enumerate(rubbing.tangents) if tangent >= 0]
-    mu = dict(zip(rough, rubbing.coefficients, strict=True))
-    parts = _contact_forces(b, rubbing, modes, mu)
-    W, n = rubbing.W, len(rubbing.q)
+    with_friction = [k for k, tangent in enumerate(problem.tangents) if tangent >= 0]
+    mu = dict(zip(with_friction, problem.coefficients, strict=True))
+    parts = _contact_forces(b, problem, modes, mu)
+    W, n = problem.W, len(problem.q)
     y = [
-        b.sum([rubbing.q[row], *(b.mul(W[row][j], parts[j]) for j in range(n) if parts[j] != zero)]) for row in range(n)
+        b.sum([problem.q[row], *(b.mul(W[row][j], parts[j]) for j in range(n) if parts[j] != zero)]) for row in range(n)
     ]
     merit = b.constant(-2 * _EXCLUDED_MERIT)
-    for k, (mode, present) in enumerate(zip(modes, rubbing.participates, strict=True)):
-        tests = [*_mode_inequalities(b, rubbing, k, mode, (parts, y), mu.get(k, zero))]
+    for k, (mode, present) in enumerate(zip(modes, problem.participates, strict=True)):
+        tests = [*_mode_inequalities(b, problem, k, mode, (parts, y), mu.get(k, zero))]
         if k in mu:
-            known = rubbing.known[rough.index(k)]
+            known = problem.known[with_friction.index(k)]
             right = b.binary(Op.EQ, known, b.constant(float(mode.sense)))
             free = b.binary(Op.EQ, known, zero)
             tests = [
@@ -227,37 +227,37 @@ def _evaluate_mode_combination(
             worst = b.binary(Op.MIN, worst, test)
         absent = b.constant(_EXCLUDED_MERIT if mode.pressed or mode.stuck or mode.sense else -_EXCLUDED_MERIT)
         merit = b.binary(Op.MIN, merit, b.select(present, worst, absent))
-    if rubbing.now is None:
+    if problem.now is None:
         return merit, y
     same = b.constant(1.0)
     for k, mode in enumerate(modes):
-        same = b.binary(Op.AND, same, b.binary(Op.EQ, rubbing.now[0][k], b.constant(float(mode.pressed))))
-    for place, k in enumerate(rough):
-        same = b.binary(Op.AND, same, b.binary(Op.EQ, rubbing.now[1][place], b.constant(float(modes[k].sense))))
+        same = b.binary(Op.AND, same, b.binary(Op.EQ, problem.now[0][k], b.constant(float(mode.pressed))))
+    for place, k in enumerate(with_friction):
+        same = b.binary(Op.AND, same, b.binary(Op.EQ, problem.now[1][place], b.constant(float(modes[k].sense))))
     return b.select(same, b.constant(_EXCLUDED_MERIT), merit), y
 
 
 def _contact_forces(
-    b: ProgramBuilder, rubbing: CoulombContactProblem, modes: Sequence[_CoulombContactMode], mu: dict[int, int]
+    b: ProgramBuilder, problem: CoulombContactProblem, modes: Sequence[_CoulombContactMode], mu: dict[int, int]
 ) -> list[int]:
     """Return N and T of one combination, row by row."""
-    zero, W, n = b.constant(0.0), rubbing.W, len(rubbing.q)
+    zero, W, n = b.constant(0.0), problem.W, len(problem.q)
     parts = [zero] * n
     ratio = {k: b.mul(b.constant(-float(mode.sense)), mu[k]) for k, mode in enumerate(modes) if mode.sense}
     for k, mode in enumerate(modes):
-        if not mode.pressed and rubbing.least is not None:
-            parts[k] = rubbing.least[k]
+        if not mode.pressed and problem.least is not None:
+            parts[k] = problem.least[k]
             if k in ratio:
-                parts[rubbing.tangents[k]] = b.mul(ratio[k], parts[k])
+                parts[problem.tangents[k]] = b.mul(ratio[k], parts[k])
     rows: list[int] = []
     for k, mode in enumerate(modes):
-        rows += [k] * mode.pressed + [rubbing.tangents[k]] * mode.stuck
+        rows += [k] * mode.pressed + [problem.tangents[k]] * mode.stuck
 
     def column(row: int, unknown: int) -> int:
         """Return the contribution of an unknown to a row: a normal force brings its friction along."""
         if unknown not in ratio:
             return W[row][unknown]
-        return b.add(W[row][unknown], b.mul(ratio[unknown], W[row][rubbing.tangents[unknown]]))
+        return b.add(W[row][unknown], b.mul(ratio[unknown], W[row][problem.tangents[unknown]]))
 
     def entry(i: int, j: int) -> int:
         whole = column(i, j)
@@ -266,19 +266,19 @@ def _contact_forces(
         )
 
     right = [
-        b.neg(b.sum([rubbing.q[i], *(b.mul(W[i][j], parts[j]) for j in range(n) if parts[j] != zero)])) for i in rows
+        b.neg(b.sum([problem.q[i], *(b.mul(W[i][j], parts[j]) for j in range(n) if parts[j] != zero)])) for i in rows
     ]
     found = solve_small_linear_system(b, [[entry(i, j) for j in rows] for i in rows], right)
     for row, value in zip(rows, found, strict=True):
         parts[row] = value
         if row in ratio:
-            parts[rubbing.tangents[row]] = b.mul(ratio[row], value)
+            parts[problem.tangents[row]] = b.mul(ratio[row], value)
     return parts
 
 
 def _mode_inequalities(
     b: ProgramBuilder,
-    rubbing: CoulombContactProblem,
+    problem: CoulombContactProblem,
     k: int,
     mode: _CoulombContactMode,
     found: tuple[Sequence[int], Sequence[int]],
@@ -286,9 +286,9 @@ def _mode_inequalities(
 ) -> Iterator[int]:
     """Yield the quantities of one contact that must not be negative, in the unit of y."""
     parts, y = found
-    W, tangent = rubbing.W[k][k], rubbing.tangents[k]
+    W, tangent = problem.W[k][k], problem.tangents[k]
     if mode.pressed:
-        least = rubbing.least[k] if rubbing.least is not None else b.constant(0.0)
+        least = problem.least[k] if problem.least is not None else b.constant(0.0)
         yield b.mul(W, b.sub(parts[k], least))
     else:
         yield y[k]
@@ -296,12 +296,12 @@ def _mode_inequalities(
         yield b.mul(W, b.sub(b.mul(mu, parts[k]), b.unary(Op.ABS, parts[tangent])))
     elif mode.sense:
         yield b.select(
-            b.binary(Op.EQ, rubbing.known[_friction_index(rubbing, k)], b.constant(0.0)),
+            b.binary(Op.EQ, problem.known[_friction_index(problem, k)], b.constant(0.0)),
             b.mul(b.constant(float(mode.sense)), y[tangent]),
             b.constant(-_EXCLUDED_MERIT),
         )
 
 
-def _friction_index(rubbing: CoulombContactProblem, k: int) -> int:
+def _friction_index(problem: CoulombContactProblem, k: int) -> int:
     """Return a contact's place among those with friction."""
-    return sum(tangent >= 0 for tangent in rubbing.tangents[:k])
+    return sum(tangent >= 0 for tangent in problem.tangents[:k])

@@ -82,7 +82,7 @@ class BatchArguments:
     Args:
         x0: Starts, shape (n, n_x).
         p: Parameters, shape (n, n_p), or (n_p,): the same for all.
-        course: From where to where.
+        time_grid: From where to where.
         widths: Numbers of states, inputs and parameters.
         n_y: Number of outputs.
         states: Keep them at all communication points.
@@ -96,18 +96,18 @@ class BatchArguments:
         self,
         x0: Floats,
         p: Floats,
-        course: BatchTimeGrid,
+        time_grid: BatchTimeGrid,
         widths: tuple[int, int, int],
         n_y: int,
         *,
         states: bool,
         outputs: Sequence[int],
     ) -> None:
-        n, points, (n_x, n_r, n_p) = len(x0), course.points, widths
+        n, points, (n_x, n_r, n_p) = len(x0), time_grid.points, widths
         start, parameters, held = (
-            np.ascontiguousarray(array, dtype=np.float64) for array in (x0, np.atleast_2d(p), course.inputs)
+            np.ascontiguousarray(array, dtype=np.float64) for array in (x0, np.atleast_2d(p), time_grid.inputs)
         )
-        scale, turns = np.ascontiguousarray(course.scale, dtype=np.float64), course.turns.astype(np.uint8)
+        scale, turns = np.ascontiguousarray(time_grid.scale, dtype=np.float64), time_grid.turns.astype(np.uint8)
         select = np.array(outputs, dtype=np.dtype("l"))
         right = (
             start.shape == (n, n_x) and parameters.shape in {(1, n_p), (n, n_p)} and scale.shape == (n_x,)
@@ -124,7 +124,8 @@ class BatchArguments:
         room = (self._path_y, self._end_x, self._end_y, self._why, self._when)
         self._kept = given
         self.record = BatchRunStruct(
-            points, course.most, len(parameters), len(held), len(outputs), course.start, course.step, course.tolerance,
+            points, time_grid.most, len(parameters), len(held), len(outputs),
+            time_grid.start, time_grid.step, time_grid.tolerance,
             *(array.ctypes.data for array in given),
             self._path_x.ctypes.data if states else None,
             *(array.ctypes.data for array in room),

@@ -37,21 +37,21 @@ class CompiledIntegrator:
         self._memory = int(library.mb2fmu_ensemble_memory())
 
     def __call__(
-        self, x0: Floats, p: Floats, course: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
+        self, x0: Floats, p: Floats, time_grid: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
     ) -> BatchResult:
         """Move instances to their last communication points.
 
         Args:
             x0: Starts, shape (n, n_x).
             p: Parameters, shape (n, n_p), or (n_p,): the same for all.
-            course: From where to where.
+            time_grid: From where to where.
             states: Keep them at all communication points.
             outputs: Keep these, by their places, at all communication points.
 
         Raises:
             ValueError: If shapes do not fit.
         """
-        arguments = BatchArguments(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
+        arguments = BatchArguments(x0, p, time_grid, self._widths, self._outputs, states=states, outputs=outputs)
         memory = np.empty(self._memory)
         self._function(ctypes.byref(arguments.record), 0, len(x0), memory.ctypes.data)
         return arguments.read_batch_result()

@@ -87,7 +87,7 @@ def formulate(
     Args:
         mechanism: As read.
         method: ``auto``, or one method.
-        known: What :func:`check_all_formulations` has said of this mechanism, where it has been asked.
+        known: What :func:`check_all_formulations` has returned for this mechanism, if it was called.
 
     Raises:
         FormulationError: If the method does not apply, saying why, and which others do.

@@ -104,7 +104,7 @@ def validate_fmu(
 
     Args:
         fmu: The archive, which nobody changes meanwhile.
-        checked: The checked model, whose own objects are asked.
+        checked: The checked model, whose source objects are evaluated.
         read: The mechanism.
         used: The formulation that the FMU was made by; None if that is unknown.
         stage: Times the stages.

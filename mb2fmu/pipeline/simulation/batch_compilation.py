@@ -246,8 +246,8 @@ def _compile_integrator_lazily(
 ) -> BatchIntegrator:
     """Return the integrator, compiled when it is first needed."""
 
-    def move(x0: Floats, p: Floats, course: BatchTimeGrid, states: bool, outputs: Sequence[int]) -> BatchResult:
-        return compiled_motion()(x0, p, course, states=states, outputs=outputs)
+    def move(x0: Floats, p: Floats, time_grid: BatchTimeGrid, states: bool, outputs: Sequence[int]) -> BatchResult:
+        return compiled_motion()(x0, p, time_grid, states=states, outputs=outputs)
 
     return move
 
@@ -274,8 +274,8 @@ def add_ensemble_sensitivities(ensemble: Ensemble, derivation: Derivation, to: t
     """
 
     def varied(motion: BatchIntegrator) -> BatchIntegrator:
-        return lambda x0, p, course, states, outputs: _simulate_with_derivatives(
-            motion, ensemble, derivation, to, (x0, p, course, states, outputs)
+        return lambda x0, p, time_grid, states, outputs: _simulate_with_derivatives(
+            motion, ensemble, derivation, to, (x0, p, time_grid, states, outputs)
         )
 
     return replace(
@@ -296,16 +296,16 @@ def _simulate_with_derivatives(
     run_arguments: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
 ) -> BatchResult:
     """Return instances as the FMU moves them, with derivatives; NaN, and the reason, where there are none."""
-    x0, p, course, states, outputs = run_arguments
+    x0, p, time_grid, states, outputs = run_arguments
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
     own = [place for place in outputs if place < n_y]
-    moved = motion(x0[:, :n_x], p, replace(course, scale=course.scale[:n_x]), states, own)
-    slopes = np.full((len(x0), course.points + 1, n_x + n_y, len(to)), np.nan)
+    moved = motion(x0[:, :n_x], p, replace(time_grid, scale=time_grid.scale[:n_x]), states, own)
+    slopes = np.full((len(x0), time_grid.points + 1, n_x + n_y, len(to)), np.nan)
     reasons = list(moved.messages)
     for k, parameters in enumerate(np.broadcast_to(p, (len(x0), p.shape[-1]))):
         if not reasons[k]:
             try:
-                slopes[k] = _compute_instance_derivatives(ensemble, derivation, to, x0[k, :n_x], parameters, course)
+                slopes[k] = _compute_instance_derivatives(ensemble, derivation, to, x0[k, :n_x], parameters, time_grid)
             except AnalysisError as error:
                 reasons[k] = "; ".join(fault.what for fault in error.faults)
     of_x, of_y = slopes[:, :, :n_x], slopes[:, :, n_x:]
@@ -314,7 +314,7 @@ def _simulate_with_derivatives(
         _append_derivatives(moved.outputs, of_y[:, -1]),
         _append_derivatives(moved.path_states, of_x)
         if states
-        else np.full((0, course.points + 1, n_x * (1 + len(to))), np.nan),
+        else np.full((0, time_grid.points + 1, n_x * (1 + len(to))), np.nan),
         _append_derivatives(moved.path_outputs, of_y[:, :, own]),
         moved.messages,
         tuple(reasons),
@@ -328,33 +328,33 @@ def _append_derivatives(values: Floats, slopes: Floats) -> Floats:
 
 
 def _compute_instance_derivatives(
-    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, course: BatchTimeGrid
+    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, time_grid: BatchTimeGrid
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
-    start = replace(analysis.set_operating_point_start(definition, equations, {}), x=x, p=p, t=course.start)
+    start = replace(analysis.set_operating_point_start(definition, equations, {}), x=x, p=p, t=time_grid.start)
     study = analysis.make_sensitivity_request(
         definition,
         equations,
         start,
         (),
         to,
-        stop=course.step * course.points,
-        step=course.step,
-        tolerance=min(course.tolerance, _MAX_DERIVATIVE_TOLERANCE),
+        stop=time_grid.step * time_grid.points,
+        step=time_grid.step,
+        tolerance=min(time_grid.tolerance, _MAX_DERIVATIVE_TOLERANCE),
     )
     study = replace(study, of=(*ensemble.states, *ensemble.output_names))
     return analysis.compute_sensitivities(
-        _name_dependent_variables(derivation), start, _hold_inputs(course), study
+        _name_dependent_variables(derivation), start, _hold_inputs(time_grid), study
     ).derivatives
 
 
-def _hold_inputs(course: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
-    """Return the inputs of a course as the FMU receives them: new values after the communication point."""
-    rows = np.flatnonzero(course.turns[:-1]) if len(course.inputs) > 1 else np.empty(0, dtype=np.intp)
+def _hold_inputs(time_grid: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
+    """Return the inputs of a time grid as the FMU receives them: new values after the communication point."""
+    rows = np.flatnonzero(time_grid.turns[:-1]) if len(time_grid.inputs) > 1 else np.empty(0, dtype=np.intp)
     rows = np.concatenate([[0], rows]).astype(np.intp)
-    points = course.start + np.linspace(0.0, course.step * course.points, course.points + 1)  # to the bit
-    return analysis.ZeroOrderHoldInputs(points[rows], course.inputs[rows])
+    points = time_grid.start + np.linspace(0.0, time_grid.step * time_grid.points, time_grid.points + 1)  # to the bit
+    return analysis.ZeroOrderHoldInputs(points[rows], time_grid.inputs[rows])
 
 
 def _name_dependent_variables(derivation: Derivation) -> Program:

@@ -78,7 +78,7 @@ def identify_parameters(
         bounds: FMU name → lowest and highest value; None: those of the model.
         arguments: Of the model's function, by name.
         between: How inputs move between rows: ``smooth`` (Akima's cubics), nearer to what a sensor has sampled of a
-            smooth course, or ``lines``, exact where an importer or ``mb2fmu simulate`` was given the same table.
+            smooth curve, or ``lines``, exact where an importer or ``mb2fmu simulate`` was given the same table.
         observer: Is notified of each stage.
 
     Raises:

@@ -243,7 +243,7 @@ def run_coupled_system(
         folder: Where to write ``NAME.ssp``, ``NAME.html``, ``NAME.svg``, ``NAME.csv``, ``NAME_fmpy.py``, and the folder
             ``NAME`` with the FMUs and ``OspSystemStructure.xml``.
         arguments: Of the file's function.
-        masters: Others that are asked on the same files: keys of ``systems.exports.foreign_masters.MASTERS``.
+        masters: Others that run the same files: keys of ``systems.exports.foreign_masters.MASTERS``.
         parquet: Also write the results as Parquet, ``NAME.parquet``.
         ssp: Version of the ``.ssp``; most importers read 1.0 alone.
         observer: Is notified of each stage.

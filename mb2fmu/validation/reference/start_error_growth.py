@@ -49,7 +49,7 @@ def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
 
     There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
     revolution within a moment, and a speed reverses where a disc passes close to its singular position. Delays grow
-    with time, hence rates are weighed with it. Of a course that grows more and more rapid, only points are taken at
+    with time, hence rates are weighed with it. Of a motion that becomes more and more rapid, only points are taken at
     which t |dy/dt| is a quarter more than at any before, and those next to them.
 
     Returns:

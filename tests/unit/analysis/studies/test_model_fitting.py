@@ -214,7 +214,7 @@ def test_errors_that_follow_a_course_are_told_and_noise_is_not() -> None:
             y = 3.0 * x + bend * x**2 + noise
             unknown = FitUnknown("a", 1.0, -np.inf, np.inf, "1")
             found = fit_unknowns([unknown], lambda v: (v[0] * x, x[:, None]), y, ["place"] * len(x))
-            told.append(any("left over of place follows a course" in sentence for sentence in found.words))
+            told.append(any("residual of place follows a trend" in sentence for sentence in found.words))
     assert sum(told[0::2]) == 0
     assert sum(told[1::2]) >= 38
 
