@@ -25,6 +25,10 @@ settings.register_profile("project", deadline=None, derandomize=True, print_blob
 settings.load_profile("project")
 
 
+# As the commands have it: threads of BLAS that wait for each other, beside those of the other worker, take processor
+# time from all. Its first import reads this; processes that tests begin have it too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Tests that call zig themselves take what FMUs are built with: for Windows alone zig builds a minute and more.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_folder() / "zig"))
 
