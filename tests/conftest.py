@@ -29,6 +29,10 @@ settings.load_profile("project")
 # time from all. Its first import reads this; processes that tests begin have it too.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# SymPy forgets what it has computed beyond a thousand calls of each function: a user's model has less, a room of tests
+# comes back to the same expressions with the next model.
+os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
+
 # Tests that call zig themselves take what FMUs are built with: for Windows alone zig builds a minute and more.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_folder() / "zig"))
 
