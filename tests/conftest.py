@@ -1,7 +1,7 @@
 """Settings for all tests, which of them are slow, and what each file of them took.
 
-``slow_tests.txt`` names files, and functions of files, that take more than about half a second in all, as measured on a
-quiet machine: ``pytest -m "not slow"`` (``scripts/test --quick``) leaves them out. ``pytest --write-slow``, which runs
+``slow_tests.txt`` names files, and functions of files, that take more than about 0.3 s in all, as measured on a quiet
+machine: ``pytest -m "not slow"`` (``scripts/test --quick``) leaves them out. ``pytest --write-slow``, which runs
 the tests it is given, brings their lines up to date.
 """
 
@@ -38,7 +38,7 @@ os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_folder() / "zig"))
 
 SLOW = Path(__file__).with_name("slow_tests.txt")
-LIMIT = 0.5
+LIMIT = 0.3
 """Seconds that a function may take in all, with its set-up, before it is called slow."""
 
 
