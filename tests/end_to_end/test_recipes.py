@@ -24,6 +24,7 @@ NIGHTLY = {
     "animate": "README draws a motion; pictures are written in unit/cli",
     "bending_link": "test_robots has a link that bends",
     "critical_speed": "critical speeds are known in unit/analysis",
+    "other_platforms": "test_native_units has two platforms by one command, native/platforms has all",
     "robot": "as the tutorial of robots",
     "root_locus": "values are swept in unit/cli/test_linearize",
     "split_a_model": "README has the same commands",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 
 import sympy as sm
@@ -125,6 +125,7 @@ def _write_out(quantity: FormulationQuantity, short: Mapping[sm.Basic, sm.Expr])
     return replace(quantity, value=replace_symbols_in_matrix(value, short) if matrix else replace_symbols(value, short))
 
 
+@lru_cache(maxsize=4096)
 def expand_trigonometric_products(expression: sm.Expr) -> sm.Expr:
     """Return a sum of products, each with at most one sine or cosine: equal things look equal, and 0 is 0."""
     return sm.factor_terms(sm.expand(TR8(sm.expand(expression))))
@@ -141,6 +142,7 @@ def _is_short(expression: sm.Expr) -> bool:
     return sum(1 for _ in nodes) <= MAX_INLINE_NODES and _count_operations(expression) <= MAX_INLINE_OPERATIONS
 
 
+@lru_cache(maxsize=4096)  # two thirds are asked for again: by the next quantity, and with all names put in place
 def _contract_angles(expression: sm.Expr) -> sm.Expr:
     """Return an expression with sums of angles contracted and sin² + cos² as 1, where that is cheap to find."""
     if (

@@ -56,10 +56,12 @@ class Planted:
         """Whether only a running FMU shows it."""
         return any(rules()[each].half == "behaviour" for each in self.rules) and self.group != "read"
 
-    def judged(self, path: Path) -> AuditResult:
-        """What its rules say of a unit."""
+    def judged(self, path: Path, *, together: bool = False) -> AuditResult:
+        """What its rules say of a unit, each interface type in a process of its own or all in one."""
         limit = 1.0 if HANGS & set(self.rules) else LIMIT
-        return audit(path, only=self.rules, run=self.run, run_checkers=False, time_limit=limit, jobs=1)
+        return audit(
+            path, only=self.rules, run=self.run, run_checkers=False, time_limit=limit, jobs=1, together=together
+        )
 
     def named(self, path: Path) -> set[str]:
         """Its rules that say something of a unit."""

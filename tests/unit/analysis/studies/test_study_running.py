@@ -266,6 +266,12 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
             np.testing.assert_equal(ours, theirs)
 
 
+def test_a_worker_begins_without_sympy() -> None:
+    """It runs FMUs: deriving equations, half of its imports, is not its business."""
+    code = "import sys, mb2fmu.analysis.studies.dask_workers; assert not {'sympy', 'scipy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
 def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_path: Path) -> None:
     """Workers are killed that have finished chunks nobody has fetched yet."""
     rows = "g\n" + "\n".join(f"{0.01 * k:.2f}" for k in range(1, 101)) + "\n"

@@ -27,6 +27,7 @@ SOLVED = FORMED + (
     "from scipy.integrate import solve_ivp\nf = sm.lambdify([q, u], kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5}))\n"
     "solve_ivp(lambda t, x: f(*x).ravel(), (0.0, 2.0), [0.3, 0.0])\n"
 )
+ENDLESS = "import time\nwhile True:\n    time.sleep(0.1)\n"
 SLIDER = """
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -85,7 +86,7 @@ TASKS: Mapping[str, tuple[Sequence[Call], str, str]] = {
     "Run the model of the folder above.": ([("run", {"model": "../secret.py"})], "refused", "outside of the folder"),
     "Make an FMU of my robot.": ([("run", {"model": "arm.urdf"})], "validated", "passed"),
     "This script never ends.": (
-        [("adopt", {"script": "endless.py", "time_limit": 3.0})], "not finished", "ended after 3 s"
+        [("adopt", {"script": "endless.py", "time_limit": 2.0})], "not finished", "ended after 2 s"
     ),
 }  # fmt: skip
 """In words → the calls that an agent makes, verdict of the last one, and words of its text."""
@@ -105,7 +106,7 @@ def fill(folder: Path) -> None:
     """What a user has."""
     (folder / "swing.py").write_text(SOLVED)
     (folder / "numbers.py").write_text("print(2 + 2)\n")
-    (folder / "endless.py").write_text("while True:\n    pass\n")
+    (folder / "endless.py").write_text(ENDLESS)
     (folder / "arm.urdf").write_text(ARM)
     (folder / "other.py").write_text(SLIDER.replace("20.0", "20.2"))
 
@@ -170,7 +171,7 @@ def test_facts_are_numbers_of_the_commands(answers: dict[str, list[Any]]) -> Non
 def test_a_client_that_leaves_ends_the_command(tmp_path: Path) -> None:
     mcp = pytest.importorskip("mcp", reason="mb2fmu mcp needs the package mcp")
     mark = f"endless_{os.getpid()}.py"
-    (tmp_path / mark).write_text("while True:\n    pass\n")
+    (tmp_path / mark).write_text(ENDLESS)
 
     def is_running() -> bool:
         commands = (each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.is_file())
