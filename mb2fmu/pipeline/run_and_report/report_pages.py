@@ -25,10 +25,9 @@ MAX_PACKED_REPORT_BYTES = 1_000_000
 KANE_QUANTITY_KINDS = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
 MAX_UNFOLDED_GRAPH_BODIES = 8
 """Above, the graph is folded."""
-MAX_PARTIAL_VELOCITIES = 100
-"""Bodies times speeds up to which a page shows Kane's quantities."""
-MAX_PARTIAL_VELOCITIES_IN_FMU = 25
-"""The same of the page in an FMU: forming them for an arm of seven hinges takes as long as reading and lowering it."""
+MAX_PARTIAL_VELOCITIES = 25
+"""Bodies times speeds up to which a page shows Kane's quantities: for an arm of seven hinges forming and writing some
+400 of them takes longer than reading and lowering it, and nobody reads them in a page."""
 MAX_QUANTITY_LINES_IN_FMU = 30
 """Lines of each kind of quantity in the page in an FMU."""
 
@@ -90,8 +89,7 @@ def form_graph_and_theory_content(
         draw_mechanism_graph(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
     many = len(mechanism.bodies) > MAX_UNFOLDED_GRAPH_BODIES
-    most = min(MAX_PARTIAL_VELOCITIES, MAX_PARTIAL_VELOCITIES_IN_FMU) if limited else MAX_PARTIAL_VELOCITIES
-    if len(mechanism.bodies) * len(mechanism.u) > most:
+    if len(mechanism.bodies) * len(mechanism.u) > MAX_PARTIAL_VELOCITIES:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_quantities(mechanism)
     blocks = form_formulation_quantity_blocks(
