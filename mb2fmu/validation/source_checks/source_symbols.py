@@ -15,6 +15,7 @@ from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.numpy_functions import NUMPY_FUNCTIONS
 from mb2fmu.model.shared_subexpressions import iterate_distinct_subexpressions, lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
@@ -126,7 +127,7 @@ class SourceSymbols:
             {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True, "order": "none"}
         )
         compiled = lambdify_with_shared_parts(
-            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
+            self._slot_symbols, translated, functions=NUMPY_FUNCTIONS, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
         )
         return lambda values: list(compiled(*values))
 
