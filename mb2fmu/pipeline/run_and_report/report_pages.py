@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
+    from mb2fmu.report import ValidationFigures
     from mb2fmu.report.pages.report_page_records import TheoryContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
@@ -135,6 +136,14 @@ class SharedPageContent:
         from mb2fmu.pipeline.display import motion_drawings
 
         return motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
+
+    @cached_property
+    def figures(self) -> ValidationFigures:
+        """Charts, and the picture of the motion."""
+        from mb2fmu.report import ValidationFigures
+
+        validated = self._validated
+        return ValidationFigures(validated.definition, self.equations, validated.result, self.motion)
 
     @cached_property
     def kane_quantities(self) -> FormulationQuantities:
@@ -272,6 +281,7 @@ def _render_report(
         motion=content.motion,
         live=_format_interactive_fmu(built, content.scene, content.motion),
         limit=limit,
+        figures=content.figures,
         theory=form_graph_and_theory_content(
             validated.mechanism, limited=limit is not None, form_quantities=lambda _: content.kane_quantities
         ),
