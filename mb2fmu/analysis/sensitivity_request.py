@@ -99,7 +99,7 @@ def make_experiment_input_signals(definition: Declarations, start: OperatingPoin
         sm.sympify(given.get(item.symbol, value))
         for item, value in zip(definition.inputs, start.r.tolist(), strict=True)
     ]
-    function = lambdify_for_numpy(t, signals)
+    function = lambdify_for_numpy([t], signals)
     return lambda time: np.array(function(time), dtype=np.float64)
 
 

@@ -28,6 +28,12 @@ except zipfile.BadZipFile as error:
     problems = [str(error)]
 print(json.dumps(problems))
 """
+_FMUTOOL_SCRIPT = """
+import sys
+from fmu_manipulation_toolbox.cli.fmutool import fmutool
+sys.argv[1:] = ["-input", sys.argv[1], "-check", "-summary"]
+fmutool()
+"""
 _SEVERITIES_BY_LEVEL: dict[str, Severity] = {
     "WARNING": "warning",
     "ERROR": "error",
@@ -60,8 +66,11 @@ ScriptRunner = Callable[[str, Sequence[str], float], subprocess.CompletedProcess
 
 
 def _run_script(script: str, arguments: Sequence[str], time_limit: float) -> subprocess.CompletedProcess[str]:
-    """Run a script by a new interpreter."""
-    return _run_interpreter(["-c", script, *arguments], time_limit)
+    """Run a script by a new interpreter, at most for so long, in s."""
+    return subprocess.run(  # noqa: S603  our own interpreter and installed packages
+        [sys.executable, "-P", "-c", script, *arguments],
+        capture_output=True, timeout=time_limit, check=False, text=True, errors="replace",
+    )  # fmt: skip
 
 
 def run_external_checkers(
@@ -75,7 +84,7 @@ def run_external_checkers(
     Args:
         fmu: The archive.
         time_limit: For each checker, in s.
-        run_script: For fmpy, which some callers need not import anew.
+        run_script: Runs each checker; some callers need not import anew what these import.
 
     Raises:
         ToolError: If a checker does not run to its end, or is not installed (extra ``audit``).
@@ -85,7 +94,7 @@ def run_external_checkers(
     with ThreadPoolExecutor(2) as pool:
         checker_runs = [
             pool.submit(_check_with_fmpy, fmu, time_limit, run_script),
-            pool.submit(_check_with_fmutool, fmu, time_limit),
+            pool.submit(_check_with_fmutool, fmu, time_limit, run_script),
         ]
         return tuple(finding for run in checker_runs for finding in run.result())
 
@@ -104,12 +113,11 @@ def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> 
     return [CheckerFinding(checker, "error", _remove_folder(str(problem), fmu)) for problem in problems]
 
 
-def _check_with_fmutool(fmu: Path, time_limit: float) -> list[CheckerFinding]:
+def _check_with_fmutool(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[CheckerFinding]:
     """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
     with _explain_timeout(checker, time_limit):
-        arguments = ["-m", "fmu_manipulation_toolbox", "-input", str(fmu), "-check", "-summary"]
-        process = _run_interpreter(arguments, time_limit)
+        process = run_script(_FMUTOOL_SCRIPT, [str(fmu)], time_limit)
     lines = (process.stdout + process.stderr).splitlines()
     findings: list[CheckerFinding] = []
     for line in lines:
@@ -131,14 +139,6 @@ def _explain_timeout(checker: str, time_limit: float) -> Iterator[None]:
     except subprocess.TimeoutExpired as error:
         fault = Fault(f"it did not finish within {time_limit:g} s", remedy="run it again when the machine is less busy")
         raise ToolError(f"{checker} gave no verdict:", [fault]) from error
-
-
-def _run_interpreter(arguments: Sequence[str], time_limit: float) -> subprocess.CompletedProcess[str]:
-    """Run a new interpreter, at most for so long, in s."""
-    return subprocess.run(  # noqa: S603  our own interpreter and installed packages
-        [sys.executable, "-P", *arguments],
-        capture_output=True, timeout=time_limit, check=False, text=True, errors="replace",
-    )  # fmt: skip
 
 
 def _form_verdict_error(checker: str, process: subprocess.CompletedProcess[str]) -> ToolError:

@@ -14,6 +14,8 @@ from typing import Any
 
 import sympy as sm
 
+from mb2fmu.model.elementary_function_writing import ElementaryFunctions, write_elementary_function
+
 
 def iterate_distinct_subexpressions(
     expressions: Sequence[sm.Basic], whole: Collection[sm.Basic] = ()
@@ -78,12 +80,15 @@ def _replace_parts(node: sm.Basic, parts: tuple[sm.Basic, ...]) -> sm.Basic:
     return node.func(*parts)
 
 
-def lambdify_with_shared_parts(arguments: Sequence[sm.Expr], results: Any, **options: Any) -> Callable[..., Any]:
+def lambdify_with_shared_parts(
+    arguments: Sequence[sm.Expr], results: Any, *, functions: ElementaryFunctions | None = None, **options: Any
+) -> Callable[..., Any]:
     """Return ``sympy.lambdify``, with each repeated part evaluated once.
 
     Args:
         arguments: Symbols, in the order of the function's arguments.
         results: An expression, a matrix, or lists of them, nested as the function's result will be.
+        functions: Elementary functions: what has no others is written without ``lambdify``.
         options: Of ``lambdify``: ``modules``, ``printer``.
     """
     flat = list(_iterate_expressions(results))
@@ -93,6 +98,8 @@ def lambdify_with_shared_parts(arguments: Sequence[sm.Expr], results: Any, **opt
         return function
     named, written = extract_repeated_subexpressions(flat, frozenset(arguments))
     nested = _restore(results, iter(written))
+    if functions and (quick := write_elementary_function(arguments, named, nested, functions)):
+        return quick
     # Without a text of all expressions for a docstring, which takes a quarter of the time.
     function = sm.lambdify(arguments, nested, cse=lambda reduced: (named, reduced), docstring_limit=0, **options)
     return function  # noqa: RET504  SymPy has no types

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
     from mb2fmu.report.pages.report_page_records import ReportClaim, ReportProvenance, read_report_claim
     from mb2fmu.report.pages.unvalidated_fmu_page import render_fmu_description_page
-    from mb2fmu.report.pages.validation_page import render_validation_page
+    from mb2fmu.report.pages.validation_page import ValidationFigures, render_validation_page
 
 __all__ = [
     "ReportClaim",
     "ReportProvenance",
+    "ValidationFigures",
     "draw_validation_figure",
     "read_report_claim",
     "render_fmu_description_page",
@@ -38,6 +39,6 @@ __getattr__ = import_on_first_use(
         "figures.validation_figure": "draw_validation_figure",
         "pages.unvalidated_fmu_page": "render_fmu_description_page",
         "pages.report_page_records": "ReportClaim ReportProvenance read_report_claim",
-        "pages.validation_page": "render_validation_page",
+        "pages.validation_page": "ValidationFigures render_validation_page",
     },
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ReferenceOverlay,
         render_animation_element,
         render_animation_page,
+        render_print_picture,
     )
     from mb2fmu.visualization.scene.drawing_from_scene import draw_motion, draw_start_position
     from mb2fmu.visualization.scene.drawing_records import Drawing
@@ -61,6 +62,7 @@ __all__ = [
     "read_triangle_mesh",
     "render_animation_element",
     "render_animation_page",
+    "render_print_picture",
     "render_still_picture",
     "render_video_frames",
 ]
@@ -68,7 +70,9 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "animation_page": "AnimationPageElement ReferenceOverlay render_animation_element render_animation_page",
+        "animation_page": (
+            "AnimationPageElement ReferenceOverlay render_animation_element render_animation_page render_print_picture"
+        ),
         "scene.drawing_from_scene": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",
         "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",

@@ -66,6 +66,7 @@ def render_animation_element(
     limit: int | None = None,
     autoplay: bool = False,
     live: str = "",
+    still: bytes | None = None,
 ) -> AnimationPageElement:
     """Return the animation as part of a page; there can be one in a page.
 
@@ -79,6 +80,7 @@ def render_animation_element(
         autoplay: Begin to move at once, unless the reader's system requests calm.
         live: An FMU that runs in the page, as :func:`format_script_safe_json` writes it; empty: none. Its room is not
             in ``limit``.
+        still: What :func:`render_print_picture` gave for ``drawing``; None: it is rendered.
 
     Returns:
         The same for the same arguments.
@@ -88,8 +90,7 @@ def render_animation_element(
     library = three_js.load_three_js()
     touches = form_contact_overlay(drawing, signals)
     signals = _choose_plotted_signals(signals, shown) if signals else None
-    light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _MAX_STROBED_TRIANGLES and len(drawing.poses.time) > 1
-    picture = render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE_INSTANTS if light else 0)
+    picture = render_print_picture(drawing) if still is None else still
     room = (
         None
         if limit is None
@@ -120,6 +121,12 @@ def render_animation_element(
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_read_package_file("viewer.css").strip())  # noqa: S704 (our own file)
     return AnimationPageElement(style, Markup(body), (digest, library.digest), runs=bool(live))  # noqa: S704
+
+
+def render_print_picture(drawing: Drawing) -> bytes:
+    """Return the picture (SVG) in place of the animation on paper: the last instant, with earlier ones pale behind."""
+    light = sum(len(mesh.faces) for mesh in drawing.meshes) <= _MAX_STROBED_TRIANGLES and len(drawing.poses.time) > 1
+    return render_still_picture(drawing, float(drawing.poses.time[-1]), strobe=_STROBE_INSTANTS if light else 0)
 
 
 def render_animation_page(

@@ -8,9 +8,10 @@ change again. Co-Simulation FMUs make the steps themselves. Model Exchange FMUs 
 from __future__ import annotations
 
 import ctypes
+import inspect
 import json
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import IO, Any
 
 from fmpy.fmi1 import FMICallException
@@ -308,7 +309,7 @@ class Fmi2CoSimulation(FmpyInstance):
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Co-Simulation."""
-        return FMU2Slave(**_instance_arguments(request))
+        return _load_fmu(FMU2Slave, request)
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize with start values and first inputs, and enter Step Mode."""
@@ -377,7 +378,7 @@ class Fmi3CoSimulation(FmpyInstance):
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Co-Simulation."""
-        return FMU3Slave(**_instance_arguments(request))
+        return _load_fmu(FMU3Slave, request)
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize with start values and first inputs, and enter Step Mode."""
@@ -532,7 +533,7 @@ class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 2 Model Exchange."""
-        return FMU2Model(**_instance_arguments(request))
+        return _load_fmu(FMU2Model, request)
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize and enter Continuous-Time Mode."""
@@ -550,7 +551,7 @@ class Fmi3ModelExchange(ModelExchangeInstance, Fmi3CoSimulation):
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
         """Return fmpy's instance for FMI 3 Model Exchange."""
-        return FMU3Model(**_instance_arguments(request))
+        return _load_fmu(FMU3Model, request)
 
     def initialize(self, experiment: dict[str, Any], inputs: list[float]) -> None:
         """Initialize and enter Continuous-Time Mode."""
@@ -581,14 +582,23 @@ def _log_failed_calls(fmu: Any, request: dict[str, Any]) -> None:
         fmu.setDebugLogging(loggingOn=True, categories=request["troubles"])
 
 
-def _instance_arguments(request: dict[str, Any]) -> dict[str, str]:
-    """Return the arguments that all of fmpy's instances take."""
-    return {
-        "guid": request["token"],
-        "modelIdentifier": request["identifier"],
-        "unzipDirectory": request["unzipped"],
-        "instanceName": "validated",
-    }
+def _load_fmu(fmpy_class: type, request: dict[str, Any]) -> Any:
+    """Load an FMU as an object of one of fmpy's classes."""
+    _remember_signatures(fmpy_class)
+    return fmpy_class(
+        guid=request["token"],
+        modelIdentifier=request["identifier"],
+        unzipDirectory=request["unzipped"],
+        instanceName="validated",
+    )
+
+
+@cache
+def _remember_signatures(fmpy_class: type) -> None:
+    """Attach the signatures of FMI's functions to them: fmpy asks for all of them again with each FMU that it loads."""
+    for name, function in inspect.getmembers(fmpy_class, inspect.isfunction):
+        if name.startswith("fmi"):
+            vars(function)["__signature__"] = inspect.signature(function)
 
 
 INSTANCE_CLASSES: dict[tuple[str, int], type[Fmi2CoSimulation | Fmi3CoSimulation]] = {

@@ -14,6 +14,7 @@ without any request.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import select
@@ -125,6 +126,7 @@ def _enter_request_folder(request: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
+    gc.freeze()  # what is imported stays: no fork looks through it for cycles
     request = _ForkServer().serve()
     if request is not None:
         _enter_request_folder(request)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
+    from mb2fmu.report import ValidationFigures
     from mb2fmu.report.pages.report_page_records import TheoryContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
@@ -25,10 +26,9 @@ MAX_PACKED_REPORT_BYTES = 1_000_000
 KANE_QUANTITY_KINDS = ("partial-velocities", "generalized-active-forces", "generalized-inertia-forces")
 MAX_UNFOLDED_GRAPH_BODIES = 8
 """Above, the graph is folded."""
-MAX_PARTIAL_VELOCITIES = 100
-"""Bodies times speeds up to which a page shows Kane's quantities."""
-MAX_PARTIAL_VELOCITIES_IN_FMU = 25
-"""The same of the page in an FMU: forming them for an arm of seven hinges takes as long as reading and lowering it."""
+MAX_PARTIAL_VELOCITIES = 25
+"""Bodies times speeds up to which a page shows Kane's quantities: for an arm of seven hinges forming and writing some
+400 of them takes longer than reading and lowering it, and nobody reads them in a page."""
 MAX_QUANTITY_LINES_IN_FMU = 30
 """Lines of each kind of quantity in the page in an FMU."""
 
@@ -90,8 +90,7 @@ def form_graph_and_theory_content(
         draw_mechanism_graph(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
     many = len(mechanism.bodies) > MAX_UNFOLDED_GRAPH_BODIES
-    most = min(MAX_PARTIAL_VELOCITIES, MAX_PARTIAL_VELOCITIES_IN_FMU) if limited else MAX_PARTIAL_VELOCITIES
-    if len(mechanism.bodies) * len(mechanism.u) > most:
+    if len(mechanism.bodies) * len(mechanism.u) > MAX_PARTIAL_VELOCITIES:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_quantities(mechanism)
     blocks = form_formulation_quantity_blocks(
@@ -137,6 +136,14 @@ class SharedPageContent:
         from mb2fmu.pipeline.display import fmu_motion_drawings
 
         return fmu_motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
+
+    @cached_property
+    def figures(self) -> ValidationFigures:
+        """Charts, and the picture of the motion."""
+        from mb2fmu.report import ValidationFigures
+
+        validated = self._validated
+        return ValidationFigures(validated.definition, self.equations, validated.result, self.motion)
 
     @cached_property
     def kane_quantities(self) -> FormulationQuantities:
@@ -274,6 +281,7 @@ def _render_report(
         motion=content.motion,
         live=_format_interactive_fmu(built, content.scene, content.motion),
         limit=limit,
+        figures=content.figures,
         theory=form_graph_and_theory_content(
             validated.mechanism, limited=limit is not None, form_quantities=lambda _: content.kane_quantities
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -11,13 +12,13 @@ from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, 
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
-from mb2fmu.report.pages.report_page_records import ReportPageContent, ReportProvenance, TheoryContent
+from mb2fmu.report.pages.report_page_records import FigureGroup, ReportPageContent, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
 from mb2fmu.report.sections.measured_data_section import list_measurement_failures, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
-from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
+from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element, render_print_picture
 from mb2fmu.visualization.default_plots import choose_default_plots
 
 _ANIMATION_OVERHEAD_BYTES = 9_000  # bytes of the style, heading and licence that come with an animation
@@ -38,6 +39,50 @@ _CHART_DETAIL_LEVELS = (
 """(pixel columns of a chart, most charts), tried in this order until a page fits."""
 
 
+class ValidationFigures:
+    """Figures of a validation, each drawn once: the page in an FMU and the one beside it both show them.
+
+    Args:
+        definition: The checked model.
+        equations: As for :func:`render_validation_page`.
+        result: Of the validation.
+        motion: What is to be animated; None: nothing.
+    """
+
+    def __init__(
+        self,
+        definition: Declarations,
+        equations: EquationsOfMotion,
+        result: ValidationResult,
+        motion: tuple[Drawing, PlotSignals] | None,
+    ) -> None:
+        self.motion, self._result = motion, result
+        self._units = {record.name: record.unit for record in definition.inputs}
+        self._texts = description.list_variable_descriptions(definition, equations)
+
+    @cached_property
+    def groups(self) -> tuple[FigureGroup, ...]:
+        """Charts of all variables, in full."""
+        return self.draw_groups(None, None)
+
+    def draw_groups(self, columns: int | None, most: int | None) -> tuple[FigureGroup, ...]:
+        """Return charts of so many pixel columns, at most so many."""
+        return validation_sections.draw_trajectory_groups(
+            self._result, self._texts, self._units, columns=columns, most=most
+        )
+
+    @cached_property
+    def balances(self) -> FigureGroup:
+        """Charts of balances."""
+        return validation_sections.draw_invariant_charts(self._result)
+
+    @cached_property
+    def print_picture(self) -> bytes:
+        """The picture in place of the animation on paper."""
+        assert self.motion is not None
+        return render_print_picture(self.motion[0])
+
+
 def render_validation_page(
     definition: Declarations,
     equations: EquationsOfMotion,
@@ -49,6 +94,7 @@ def render_validation_page(
     live: str = "",
     limit: int | None = None,
     theory: TheoryContent | None = None,
+    figures: ValidationFigures | None = None,
 ) -> bytes:
     """Return one self-contained HTML page: verdict, model, motion, errors, balances, checkers, equations.
 
@@ -62,29 +108,42 @@ def render_validation_page(
         live: The FMU as the page runs it, see ``animation.live``; empty: it does not.
         theory: Graph and quantities of the mechanism; None: none.
         limit: Most bytes; charts are thinned, then those of the best variables and frames of the motion left out.
+        figures: Of the same model, result and motion, if another page shows them too.
 
     Returns:
         UTF-8. Equal arguments give equal bytes.
     """
-    room = MIN_ANIMATION_CHARACTERS + len(live) if motion else 0
-    given = provenance or ReportProvenance()
-    theory = theory or TheoryContent()
+    figures = figures or ValidationFigures(definition, equations, result, motion)
+    given, theory = provenance or ReportProvenance(), theory or TheoryContent()
     page = replace(
-        _form_report_page(definition, equations, interface, result, given, folded=limit is None), theory=theory
+        _form_report_page(definition, equations, interface, result, given, figures, folded=limit is None), theory=theory
     )
-    content = render_page_template(page)
+    left = None
+    if limit is not None:
+        page, size = _fit_charts(page, figures, result, limit - (MIN_ANIMATION_CHARACTERS + len(live) if motion else 0))
+        left = limit - size - len(live) - _ANIMATION_OVERHEAD_BYTES
+    if motion is not None:
+        part = render_animation_element(
+            *motion, shown=choose_default_plots(motion[1]), limit=left, autoplay=True, live=live,
+            still=figures.print_picture,
+        )  # fmt: skip
+        page = replace(page, animation=part)
+    return render_page_template(page)
+
+
+def _fit_charts(
+    page: ReportPageContent, figures: ValidationFigures, result: ValidationResult, limit: int
+) -> tuple[ReportPageContent, int]:
+    """Return the page with charts of fewer columns, and fewer of them, until it fits, and its bytes."""
+    size = len(render_page_template(page))
     for columns, most in _CHART_DETAIL_LEVELS[1:]:
-        if limit is None or len(content) + room <= limit:
+        if size <= limit:
             break
-        page = _reduce_chart_detail(page, definition, equations, result, columns, most)
-        content = render_page_template(page)
-    if motion is None:
-        return content
-    drawing, signals = motion
-    left = None if limit is None else limit - len(content) - len(live) - _ANIMATION_OVERHEAD_BYTES
-    shown = choose_default_plots(signals)
-    part = render_animation_element(drawing, signals, shown=shown, limit=left, autoplay=True, live=live)
-    return render_page_template(replace(page, animation=part))
+        page = replace(
+            page, errors=validation_sections.list_error_rows(result, most), groups=figures.draw_groups(columns, most)
+        )
+        size = len(render_page_template(page))
+    return page, size
 
 
 def _form_report_page(
@@ -93,13 +152,12 @@ def _form_report_page(
     interface: FmuInterface | None,
     result: ValidationResult,
     given: ReportProvenance,
+    figures: ValidationFigures,
     *,
     folded: bool,
 ) -> ReportPageContent:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = embed_supplied_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    units = {record.name: record.unit for record in definition.inputs}
-    texts = description.list_variable_descriptions(definition, equations)
     counts = event_tables.describe_event_verdict_counts(result), coverage_section.describe_coverage(result)
     return ReportPageContent(
         title=definition.name,
@@ -123,9 +181,9 @@ def _form_report_page(
         errors=validation_sections.list_error_rows(result, None),
         errors_text=validation_sections.describe_error_scale(result),
         others=validation_sections.list_other_interface_type_rows(result) | list_measurement_rows(result.tables),
-        groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=None, most=None),
+        groups=figures.groups,
         invariants=validation_sections.list_invariant_rows(result),
-        balances=validation_sections.draw_invariant_charts(result),
+        balances=figures.balances,
         reference=validation_sections.describe_reference_accuracy(result),
         checks=validation_sections.list_checker_rows(result),
         equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
@@ -139,22 +197,4 @@ def _form_report_page(
         exercised=coverage_section.form_coverage_section(result),
         independent_checks=list_independent_check_rows(result),
         events=event_tables.form_report_event_tables(result),
-    )
-
-
-def _reduce_chart_detail(
-    page: ReportPageContent,
-    definition: Declarations,
-    equations: EquationsOfMotion,
-    result: ValidationResult,
-    columns: int | None,
-    most: int | None,
-) -> ReportPageContent:
-    """Return the page with charts of fewer columns, and fewer of them; nothing else is made anew."""
-    units = {record.name: record.unit for record in definition.inputs}
-    texts = description.list_variable_descriptions(definition, equations)
-    return replace(
-        page,
-        errors=validation_sections.list_error_rows(result, most),
-        groups=validation_sections.draw_trajectory_groups(result, texts, units, columns=columns, most=most),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
+from mb2fmu.model.elementary_function_writing import ElementaryFunctions
 from mb2fmu.model.expression_traversal import lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
 
@@ -54,6 +55,14 @@ SCALAR_FUNCTIONS: dict[str, Callable[..., float]] = {
     "conjugate": _identity,
 }
 """Functions that ``math`` lacks, by the names that SymPy's printer gives them; every symbol is real."""
+
+
+_MATH_FUNCTIONS: ElementaryFunctions = {
+    sm.Pow: math.sqrt, sm.sin: math.sin, sm.cos: math.cos, sm.tan: math.tan, sm.asin: math.asin, sm.acos: math.acos,
+    sm.atan: math.atan, sm.atan2: math.atan2, sm.exp: math.exp, sm.log: math.log, sm.sinh: math.sinh,
+    sm.cosh: math.cosh, sm.tanh: math.tanh, sm.Abs: abs,
+}  # fmt: skip
+"""SymPy's class → function of ``math``; ``Pow`` → square root."""
 
 
 class _MathPrinter(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
@@ -101,7 +110,7 @@ def compile_scalar_function(
     namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
     options = {"modules": [namespace, "math"], "printer": printer}
     function: Callable[..., list[float]] = (
-        lambdify_with_shared_parts(arguments, list(results), **options)
+        lambdify_with_shared_parts(arguments, list(results), functions=_MATH_FUNCTIONS, **options)
         if cse is None
         else sm.lambdify(arguments, list(results), cse=cse, docstring_limit=0, **options)
     )

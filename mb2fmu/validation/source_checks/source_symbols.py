@@ -20,6 +20,7 @@ from mb2fmu.model.expression_traversal import (
     list_free_symbols,
 )
 from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
@@ -130,7 +131,7 @@ class SourceSymbols:
             {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True, "order": "none"}
         )
         compiled = lambdify_with_shared_parts(
-            self._slot_symbols, translated, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
+            self._slot_symbols, translated, functions=NUMPY_FUNCTIONS, modules=[dict(SCALAR_FUNCTIONS)], printer=printer
         )
         return lambda values: list(compiled(*values))
 

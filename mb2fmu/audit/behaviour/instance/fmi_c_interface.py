@@ -247,28 +247,19 @@ class GuardedArray:
         self._guard = fill * (width * GUARD_ELEMENTS)
         self.array = (element_type * (size + GUARD_ELEMENTS)).from_buffer_copy(fill * (width * size) + self._guard)
 
-    def values(self) -> list[Any]:
-        """Return the values; a floating point number that was not written is NaN."""
-        elements: list[Any] = self.array[: self.size]
-        unwritten_elements = self._unwritten_elements(bytes(self.array))
-        return (
-            [float("nan") if index in unwritten_elements else value for index, value in enumerate(elements)]
-            if unwritten_elements
-            else elements
-        )
-
-    def find_violation(self, *, succeeded: bool) -> str:
-        """Return a fault of the write access; empty if there is none.
+    def read(self, *, succeeded: bool) -> tuple[list[Any], str]:
+        """Return the values, of which unwritten floating point numbers are NaN, and a fault of the write access.
 
         Args:
             succeeded: The call returned OK, so all elements must be written.
         """
-        content = bytes(self.array)
+        content, values = bytes(self.array), self.array[: self.size]
+        unwritten = self._unwritten_elements(content)
+        for index in unwritten:
+            values[index] = float("nan")
         if not content.endswith(self._guard):
-            return f"writes beyond the {self.size} requested values"
-        if succeeded and self._unwritten_elements(content):
-            return "returns OK, but leaves values unwritten"
-        return ""
+            return values, f"writes beyond the {self.size} requested values"
+        return values, "returns OK, but leaves values unwritten" if succeeded and unwritten else ""
 
     def _unwritten_elements(self, content: bytes) -> Sequence[int]:
         """Return positions of floating point numbers that still hold the fill pattern."""

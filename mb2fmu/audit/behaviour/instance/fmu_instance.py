@@ -217,11 +217,12 @@ class FmuInstance:
 
     def _read_block(self, name: str, status: int, *blocks: GuardedArray) -> list[Any]:
         """Return the content of the last array of a call; record faults of the write access."""
+        values: list[Any] = []
         for block in blocks:
-            violation = block.find_violation(succeeded=status in SUCCEEDED)
+            values, violation = block.read(succeeded=status in SUCCEEDED)
             if violation:
                 self.library.violations[f"fmi{self.version}{name} {violation}"] = "life.writes"
-        return blocks[-1].values()
+        return values
 
     def _read_flags(
         self, name: str, flags: BooleanOutputArguments, required_names: Sequence[str] | None = None
@@ -447,11 +448,8 @@ class FmuInstance:
 
     def get(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values, in the requested order; arrays as tuples."""
-        values: list[Any] = [None] * len(variables)
-        for group in self._read_plan(variables).groups:
-            for position, value in zip(group.positions, group.split_values(self._get_group(group)), strict=True):
-                values[position] = value
-        return values
+        plan = self._read_plan(variables)
+        return plan.arrange([value for group in plan.groups for value in group.split_values(self._get_group(group))])
 
     def _read_plan(self, variables: Sequence[DescribedVariable]) -> GroupedReadPlan:
         """Return a plan to read variables; instances share those of the same variables and sizes of arrays."""
@@ -464,8 +462,8 @@ class FmuInstance:
 
     def get_in_order(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values of variables of one type by one call, in this order."""
-        group = VariableGroup.of(self.description, variables, range(len(variables)))
-        return list(group.split_values(self._get_group(group)))
+        group = VariableGroup.of(self.description, variables)
+        return group.split_values(self._get_group(group))
 
     def _get_group(self, group: VariableGroup) -> list[Any]:
         """Return the elements of variables of one type; the FMU must not write beyond the arrays."""
@@ -474,7 +472,7 @@ class FmuInstance:
         if type_name == "Binary":
             sizes, pointers = GuardedArray(c.c_size_t, total), GuardedArray(c.c_void_p, total)
             self.must_call("GetBinary", references, count, sizes.array, pointers.array, c.c_size_t(total))
-            contents = zip(self._read_block("GetBinary", OK, sizes, pointers), sizes.values(), strict=True)
+            contents = zip(self._read_block("GetBinary", OK, sizes, pointers), sizes.array, strict=False)
             return [c.string_at(pointer, size) if pointer else b"" for pointer, size in contents]
         type_suffix, ctype = self.types[type_name]
         block = GuardedArray(ctype, total)

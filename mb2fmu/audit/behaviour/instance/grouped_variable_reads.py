@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 from typing import Any
 
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
@@ -25,48 +26,42 @@ class VariableGroup:
 
     Attributes:
         variables: The variables.
-        positions: Position of each variable in the list that is read.
         sizes: Number of values of each; None if all are scalars.
         references: Value references.
         total: Number of values.
     """
 
     variables: Sequence[DescribedVariable]
-    positions: Sequence[int]
     sizes: Sequence[int] | None
     references: Any
     total: int
 
     @classmethod
-    def of(
-        cls, description: DescribedModel, variables: Sequence[DescribedVariable], positions: Sequence[int]
-    ) -> VariableGroup:
+    def of(cls, description: DescribedModel, variables: Sequence[DescribedVariable]) -> VariableGroup:
         """Prepare one call.
 
         Args:
             description: Gives the sizes of arrays.
             variables: Of one type.
-            positions: Position of each variable in the list that is read.
         """
         all_scalar = not any(variable.dimensions for variable in variables)
         sizes = None if all_scalar else [description.size(variable) for variable in variables]
         return cls(
             variables,
-            positions,
             sizes,
             value_reference_array(variables),
             len(variables) if sizes is None else sum(sizes),
         )
 
-    def split_values(self, values: Sequence[Any]) -> Iterator[Any]:
-        """Yield the values of each variable, those of an array as a tuple."""
+    def split_values(self, values: list[Any]) -> list[Any]:
+        """Return the value of each variable, that of an array as a tuple."""
         if self.sizes is None:
-            yield from values
-            return
-        position = 0
-        for variable, size in zip(self.variables, self.sizes, strict=True):
-            yield tuple(values[position : position + size]) if variable.dimensions else values[position]
-            position += size
+            return values
+        ends = accumulate(self.sizes)
+        return [
+            tuple(values[end - size : end]) if variable.dimensions else values[end - size]
+            for variable, size, end in zip(self.variables, self.sizes, ends, strict=True)
+        ]
 
 
 class GroupedReadPlan:
@@ -82,10 +77,12 @@ class GroupedReadPlan:
         order = sorted(
             range(len(variables)), key=lambda position: (variables[position].type, variables[position].index)
         )
-        positions_by_type: dict[str, list[int]] = {}
-        for position in order:
-            positions_by_type.setdefault(variables[position].type, []).append(position)
         self.groups = [
-            VariableGroup.of(description, [variables[position] for position in positions], positions)
-            for positions in positions_by_type.values()
+            VariableGroup.of(description, list(group))
+            for _, group in groupby((variables[position] for position in order), key=lambda variable: variable.type)
         ]
+        self._places = sorted(range(len(order)), key=order.__getitem__)
+
+    def arrange(self, values: Sequence[Any]) -> list[Any]:
+        """Return the values of all groups, one after another, in the order in which they are wanted."""
+        return [values[place] for place in self._places]

@@ -89,7 +89,7 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
         for verb in ("Get", "Set"):
             block, no_references = GuardedArray(c_type, 0), (c.c_uint * 1)()
             status = instance.call(f"{verb}{name}", no_references, c.c_size_t(0), block.array, *size_arguments)
-            violation = block.find_violation(succeeded=True)
+            _, violation = block.read(succeeded=True)
             if violation or status not in {OK, WARNING}:
                 fault = violation or f"returns {status_name(status)}"
                 message = f"fmi{fixture.description.version}{verb}{name} for no variables {fault}"

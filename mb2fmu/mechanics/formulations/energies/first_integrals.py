@@ -146,9 +146,7 @@ class FirstIntegralFinder:
         order = [m.t, *m.q, *terms.rates, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         chain = [(a.symbol, a.expression) for a in terms.intermediates]
         flat = [term for cancelling_sum in sums for term in cancelling_sum.terms]
-        evaluate: Callable[..., list[float]] = lambdify_for_numpy(
-            order, flat, cse=lambda expressions: (chain, list(expressions))
-        )
+        evaluate: Callable[..., list[float]] = lambdify_for_numpy(order, flat, named=chain)
         zero = [True] * len(sums)
         for sample in self._samples:
             set_random_mechanism_state(self._numeric, sample, on_constraints=True)

@@ -22,6 +22,7 @@ from mb2fmu import visualization
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, render_fmu_description_page, render_validation_page
+from mb2fmu.report.pages import validation_page
 from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
 from mb2fmu.validation import IndependentCheck, IndependentChecks
 from mb2fmu.validation.validation_result import ExercisedQuantityResult
@@ -313,6 +314,24 @@ def moving_page(case, motion, limit=None):
     return render_validation_page(
         case.definition, case.equations, case.interface, case.result, motion=motion, limit=limit
     )
+
+
+def test_two_pages_share_their_figures(pendulum, motion, monkeypatch):
+    case, drawn = pendulum(), []
+    for name in ("draw_trajectory_groups", "draw_invariant_charts", "render_print_picture"):
+        module = validation_page if name == "render_print_picture" else validation_page.validation_sections
+        draw = getattr(module, name)
+
+        def count(*given, name=name, draw=draw, **options):
+            drawn.append(name)
+            return draw(*given, **options)
+
+        monkeypatch.setattr(module, name, count)
+    figures = validation_page.ValidationFigures(case.definition, case.equations, case.result, motion)
+    arguments = (case.definition, case.equations, case.interface, case.result)
+    pages = [render_validation_page(*arguments, motion=motion, figures=figures) for _ in range(2)]
+    assert sorted(drawn) == ["draw_invariant_charts", "draw_trajectory_groups", "render_print_picture"]
+    assert pages[0] == pages[1] == moving_page(case, motion)
 
 
 def test_with_a_motion_only_its_two_scripts_may_run_too(pendulum, motion):

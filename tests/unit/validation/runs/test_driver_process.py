@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from representatives import by_night
 
 from mb2fmu.audit.external_checkers import run_external_checkers
+from mb2fmu.fmu.runner import fmpy_instances
 from mb2fmu.validation.runs import driver_process
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
 
@@ -201,11 +204,29 @@ def test_a_script_is_run_as_by_an_interpreter_of_its_own(pendulum_fmu, monkeypat
     assert both == [(1, "a b ü __main__\n", "no\n")] * 2
 
 
-def test_fmpys_objections_are_the_same_from_a_fork(pendulum_fmu, tmp_path) -> None:
+def test_objections_of_both_checkers_are_the_same_from_a_fork(pendulum_fmu, tmp_path) -> None:
     wrong = changed(pendulum_fmu, tmp_path, one=('causality="output"', 'causality="exit"'))
-    found = run_external_checkers(wrong, run_script=driver_process.run_script_process)
+    forked = []
+
+    def run_script(script: str, *arguments):
+        forked.append(script)
+        return driver_process.run_script_process(script, *arguments)
+
+    found = run_external_checkers(wrong, run_script=run_script)
+    assert len(forked) == 2
     assert found == run_external_checkers(wrong)
-    assert any("exit" in f.message for f in found if f.checker.startswith("fmpy"))
+    for checker in ("fmpy", "fmutool"):
+        assert any("exit" in f.message for f in found if f.checker.startswith(checker))
+
+
+def test_signatures_of_fmpys_functions_are_formed_once(pendulum_fmu, tmp_path) -> None:
+    with zipfile.ZipFile(pendulum_fmu) as archive:
+        archive.extractall(tmp_path)
+    request = {"token": "", "identifier": pendulum_fmu.stem, "unzipped": str(tmp_path)}
+    step = fmpy_instances.FMU2Slave.fmi2DoStep
+    fmpy_instances._load_fmu(fmpy_instances.FMU2Slave, request).freeLibrary()
+    assert inspect.signature(step) is inspect.signature(step)  # without it a new one is formed each time
+    assert list(inspect.signature(step).parameters)[:2] == ["self", "c"]
 
 
 def test_a_script_that_hangs_is_ended() -> None:
