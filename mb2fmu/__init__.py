@@ -52,11 +52,11 @@ if TYPE_CHECKING:
         Model,
         animate,
         build,
+        compare_with_data,
         derive,
         export,
         linearize,
         load,
-        measure,
         quantities,
         rhs,
         run,
@@ -110,13 +110,13 @@ __all__ = [
     "animate",
     "audit_fmu",
     "build",
+    "compare_with_data",
     "couple",
     "derive",
     "export",
     "fit",
     "linearize",
     "load",
-    "measure",
     "no_event",
     "orient_by_quaternion",
     "pre",
@@ -149,7 +149,7 @@ __getattr__ = import_on_first_use(
         "pipeline.run_and_report.notebook_magic": "load_ipython_extension",  # %load_ext mb2fmu
         "pipeline.command_functions": "audit_fmu couple fit split study",
         "pipeline": (
-            "Model animate build derive export linearize load measure quantities "
+            "Model animate build compare_with_data derive export linearize load quantities "
             "rhs run sensitivities simulate sweep validate"
         ),
         "model.supported_functions": "no_event pre sticking_sign",

@@ -6,7 +6,7 @@ between the flanks begins and ends at zero,
 
     J omega' = torque - (s + min(max(d omega, -abs(s)), abs(s))),    s = c (phi -+ b / 2).
 
-The wheel is turned against a flank and let go.
+The wheel is turned against a flank and released.
 
 Source: ElastoBacklash of the Modelica Standard Library; parameters and start of Modelica.Mechanics.Rotational.Examples.
 Backlash, where phi = -.155581413450 rad and omega = -7.022937275580 rad/s at 1 s.

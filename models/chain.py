@@ -45,7 +45,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 330 230" font-
 
 
 def chain(n: int = 8) -> Model:
-    """The chain, let go nearly straight while small torques act.
+    """The chain, released nearly straight while small torques act.
 
     Args:
         n: Number of bodies, 1 to 300.

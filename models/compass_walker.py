@@ -6,8 +6,9 @@ counterclockwise about ``N.z``, so that the hip is behind the foot where theta >
 from its foot and ``b`` from the hip, whose mass is ``mH``; a + b = l.
 
 The swing foot strikes where phi = -theta, in front of the stance foot; that it scrapes the slope in passing counts as
-nothing. What struck stays, and the old stance foot is free at once: the angular momentum of all about the new stance
-foot stays, and that of the old stance leg about the hip. The legs change their names: with c = cos(theta - phi),
+nothing. The foot that touched down stays, and the old stance foot is free at once: the angular momentum of all about
+the new stance foot stays, and that of the old stance leg about the hip. The legs change their names: with
+c = cos(theta - phi),
 
     theta+ = phi,  phi+ = theta,  b phi'+ = l c theta'+ - a theta',
     theta'+ (mH l^2 + m a^2 + m l^2 - m l b c) + m phi'+ b (b - l c) = theta' (mH l^2 c + m a (2 l c - b)) - m a b phi'.

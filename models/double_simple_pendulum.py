@@ -41,7 +41,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 240" font-
 
 
 def double_simple_pendulum() -> Model:
-    """The pendulum, let go from rest with its rods at 60° and -30°."""
+    """The pendulum, released from rest with its rods at 60° and -30°."""
     t = me.dynamicsymbols._t  # noqa: SLF001  (the symbol of time that SymPy mechanics uses)
     q1, q2, u1, u2, w1, w2, T1, T2 = me.dynamicsymbols("q1 q2 u1 u2 w1 w2 T1 T2")
     m1, m2, l, g = sm.symbols("m1 m2 l g", positive=True)

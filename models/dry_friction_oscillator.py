@@ -28,7 +28,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 150" font-
 
 
 def dry_friction_oscillator() -> Model:
-    """The mass, pulled by 0.2 m and let go."""
+    """The mass, pulled by 0.2 m and released."""
     t = me.dynamicsymbols._t  # noqa: SLF001  (the symbol of time that SymPy mechanics uses)
     x, v = me.dynamicsymbols("x v")
     m, k, F = sm.symbols("m k F", positive=True)

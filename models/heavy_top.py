@@ -38,7 +38,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 240" font-
 
 
 def heavy_top() -> Model:
-    """The top, let go at 40° with a fast spin and no precession: its axis draws cusps."""
+    """The top, released at 40° with a fast spin and no precession: its axis draws cusps."""
     t = me.dynamicsymbols._t  # noqa: SLF001  (the symbol of time that SymPy mechanics uses)
     psi, theta, phi = me.dynamicsymbols("psi theta phi")
     A, C, m, g, length = sm.symbols("A C m g l", positive=True)

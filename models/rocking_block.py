@@ -2,8 +2,8 @@
 
 Coordinates: ``x``, ``y`` are the mass centre's, along ``N.x`` (right) and ``N.y`` (up); ``theta`` turns the block about
 ``N.z``, counterclockwise: at theta > 0 it stands on its left corner, at theta < 0 on its right one. A corner does not
-slip, and the block stays on it until it stands upright; there the other corner is caught, and the first one let go, in
-one impact. With half the width b, half the height h, R = sqrt(b^2 + h^2) and alpha = atan(b / h):
+slip, and the block stays on it until it stands upright; there the other corner is caught, and the first one released,
+in one impact. With half the width b, half the height h, R = sqrt(b^2 + h^2) and alpha = atan(b / h):
 
     4/3 R theta'' = -g sin(alpha - theta)     while theta > 0
     theta'+ = (1 - 3/2 sin^2 alpha) theta'-   where theta = 0

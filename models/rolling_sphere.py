@@ -7,7 +7,7 @@ direction matters). Speeds: ``wx``, ``wy``, ``wz`` are the components of its ang
 ball's own z axis.
 
 The particle of the ball that touches the slope does not move: three constraints, one along each axis. Minus their
-multipliers are the components of the contact's force; it is asked for once more as the reaction on the ball, by
+multipliers are the components of the contact's force; it is requested once more as the reaction on the ball, by
 Newton's law. The constraints determine vx, vy, vz with the unit matrix: nothing is ever singular.
 
 With a = 0 the centre of a homogeneous ball falls with 5/7 g sin(slope), held back by 2/7 m g sin(slope).

@@ -1,4 +1,4 @@
-"""A point mass on a massless rod, handed over as a KanesMethod; closed form by elliptic functions.
+"""A point mass on a massless rod, given as a KanesMethod; closed form by elliptic functions.
 
 Coordinates: ``theta`` is the angle of the rod from the downward vertical, positive counter-clockwise about ``N.z`` (out
 of the page); ``N.x`` points to the right, ``N.y`` up. The speed ``omega`` is theta'.

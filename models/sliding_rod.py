@@ -36,7 +36,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 190" font-
 
 
 def sliding_rod() -> Model:
-    """The rod, let go from the horizontal while it slides."""
+    """The rod, released from the horizontal while it slides."""
     q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
     m, l, g = sm.symbols("m l g", positive=True)
 

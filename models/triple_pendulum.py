@@ -39,7 +39,7 @@ DIAGRAM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 260 260" font-
 
 
 def triple_pendulum() -> Model:
-    """The pendulum, let go from rest with its rods at 30°, 45° and 60°."""
+    """The pendulum, released from rest with its rods at 30°, 45° and 60°."""
     t = me.dynamicsymbols._t  # noqa: SLF001  (the symbol of time that SymPy mechanics uses)
     q, u = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4")
     masses, lengths = sm.symbols("m1:4", positive=True), sm.symbols("l1:4", positive=True)

@@ -40,7 +40,7 @@ from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
 from mb2fmu.fmu.toolchain.compiled_batch_program import find_widest_vector_variant
-from mb2fmu.fmu.toolchain.compilers import Variant, compile_options, find_compiler
+from mb2fmu.fmu.toolchain.compilers import Variant, compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
@@ -228,7 +228,7 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     sides = {}
     for name in builds:
         variant, fast = BUILDS[name]
-        flags = [*compile_options("zig", host_platform(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
+        flags = [*compiler_options("zig", host_platform(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
         units = [str(folder / "sources" / unit) for unit in emit_c.list_translation_units(sources)[1:]]
         defines = [f"-DN={n}", f"-DPARAMETERS={','.join(map(repr, values))}"]
         program = folder / name

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench_native import compiled_with, counted
 
 from mb2fmu import load, pipeline
-from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
+from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.model.model import Model
 
@@ -93,7 +93,7 @@ def theirs(folder: Path, sources: Path) -> Path:
     )
     program = folder / "theirs"
     files = [*(sources / "src" / name for name in REFERENCE), model / "model.c", ROOT / "scripts" / "bench_events.c"]
-    options = [each for each in compile_options("zig", host_platform(), fast=False) if not each.startswith("-std=")]
+    options = [each for each in compiler_options("zig", host_platform(), fast=False) if not each.startswith("-std=")]
     command = [
         *find_compiler("zig").command, *options, "-std=gnu11",
         "-w", "-DFMI_VERSION=2", "-DHEIGHT=1", "-DSPEED=3", "-DRESTITUTION=6", "-DVALUES=2",

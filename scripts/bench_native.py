@@ -23,7 +23,7 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface import FmuInterface
 from mb2fmu.fmu.toolchain import BuildSpecification
-from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
+from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.fmu_build_folder import MAIN_TRANSLATION_UNIT, list_platform_translation_units
 from mb2fmu.fmu.toolchain.target_platforms import PLATFORMS, host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
@@ -146,7 +146,7 @@ def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder:
         objects.append(target)
     command = [
         *zig,
-        *compile_options("zig", host_platform(), fast=False, dispatching=True),
+        *compiler_options("zig", host_platform(), fast=False, dispatching=True),
         *defined,
         f"-I{folder / 'sources'}",
         str(driver),

@@ -27,7 +27,7 @@ from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 from mb2fmu import pipeline
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
-from mb2fmu.fmu.toolchain.compilers import compile_options, find_compiler
+from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
@@ -169,7 +169,7 @@ def ours(
     sides = {}
     for name in ("any", "avx2"):
         variant, fast = BUILDS[name]
-        flags = [*compile_options("zig", host_platform(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
+        flags = [*compiler_options("zig", host_platform(), fast=fast, variant=variant), f"-I{folder / 'sources'}"]
         units = [str(folder / "sources" / unit) for unit in emit_c.list_translation_units(sources)[1:]]
         command = [*find_compiler("zig").command, *flags, *defines, f"-DMOVED={last}"]
         command += [str(ROOT / "scripts" / "bench_robots.c"), *units, "-o", str(folder / name), "-lm"]

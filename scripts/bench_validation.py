@@ -19,8 +19,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench_mechanisms import MECHANISMS
+
 ROOT = Path(__file__).parents[1]
 MODELS = ROOT / "models"
+BENCH_MECHANISMS = ROOT / "scripts" / "bench_mechanisms.py"
 WARM_MODEL = MODELS / "simple_pendulum.py"
 STAGES = ("reference", "simulate", "compare", "conformance")
 """Stages of a validation, as its JSON names their times."""
@@ -82,17 +85,25 @@ def main() -> None:
     """Measures, prints, writes."""
     parser = argparse.ArgumentParser(prog="bench_validation", description=__doc__)
     parser.add_argument(
-        "models", nargs="*", metavar="MODEL", help="names in models/, or files; default: all of models/"
+        "models",
+        nargs="*",
+        metavar="MODEL",
+        help="names in models/, or files; default: all of models/, unless other mechanisms are requested",
     )
     parser.add_argument("--joints", type=int, nargs="*", default=[], help="chains of so many joints, too")
+    parser.add_argument("--further", action="store_true", help="the ten mechanisms of bench_mechanisms.py, too")
     parser.add_argument("--commands", action="store_true", help="measure other commands, too")
     parser.add_argument("--before", type=Path, help="JSON of an earlier --write")
     parser.add_argument("--write", type=Path, help="JSON: name → S")
     arguments = parser.parse_args()
-    names = arguments.models or sorted(path.stem for path in MODELS.glob("*.py"))
-    asked: list[tuple[str, str, Sequence[str]]]
-    asked = [(Path(name).stem, name if Path(name).is_file() else str(MODELS / f"{name}.py"), ()) for name in names]
-    asked += [(f"chain, {n} joints", str(MODELS / "chain.py"), ("--set", f"n={n}")) for n in arguments.joints]
+    names = arguments.models
+    if not (names or arguments.further or arguments.joints):
+        names = sorted(path.stem for path in MODELS.glob("*.py"))
+    measured: list[tuple[str, str, Sequence[str]]]
+    measured = [(Path(name).stem, name if Path(name).is_file() else str(MODELS / f"{name}.py"), ()) for name in names]
+    measured += [(f"chain, {n} joints", str(MODELS / "chain.py"), ("--set", f"n={n}")) for n in arguments.joints]
+    if arguments.further:
+        measured += [(name, str(BENCH_MECHANISMS), ("--set", f"name={name}")) for name in MECHANISMS]
     before: dict[str, float] = json.loads(arguments.before.read_text(encoding="utf-8")) if arguments.before else {}
     compileall.compile_dir(ROOT / "mb2fmu", quiet=2)
     after: dict[str, float] = {}
@@ -101,7 +112,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="mb2fmu-bench-") as name:
         cache = Path(name) / "cache"
         measure_processor_time(("-m", "mb2fmu", "run", str(WARM_MODEL), "-o", str(cache.parent / "out")), cache)
-        for label, model, words in asked:
+        for label, model, words in measured:
             unit = measure_unit(cache)
             spent, stages = measure_run(model, words, cache)
             unit = (unit + measure_unit(cache)) / 2.0  # other work on the machine makes both slower

@@ -80,7 +80,7 @@ class Watch:
         off = np.abs(np.array(self.energies) - self.energies[0])
         return float(np.max(off / np.maximum(np.array(self.times) / 1000, 1.0)) / np.ptp(self.kinetic))
 
-    def told(self) -> str:
+    def format_line(self) -> str:
         """A line."""
         return f"t = {self.times[-1]:8g} s   residual {self.residual:.2e}   energy drift {self.drift:.2e} per 1000 s"
 
@@ -147,7 +147,7 @@ def co_simulation(path: Path, watch: Watch, span: Span) -> Iterator[str]:
             seen = advance(begin, end)
         for k, values in enumerate(seen, begin + 1):
             watch.look(k * step, values)
-        yield watch.told()
+        yield watch.format_line()
     unit.terminate()
     unit.freeInstance()
     yield f"saved at {middle * step:g} s and restored: {'the same bits' if same else 'OTHER BITS'}"
@@ -177,7 +177,7 @@ def by_cvode(path: Path, watch: Watch, span: Span) -> Iterator[str]:
     )
     for row in result:
         watch.look(float(row[0]), [float(value) for value in list(row)[1:]])
-    yield watch.told()
+    yield watch.format_line()
 
 
 def by_dop853(path: Path, watch: Watch, span: Span) -> Iterator[str]:
@@ -212,7 +212,7 @@ def by_dop853(path: Path, watch: Watch, span: Span) -> Iterator[str]:
         watch.look(solver.t, unit.getReal(wanted))
         if solver.t >= due:
             due += span.stop / TENTHS
-            yield watch.told()
+            yield watch.format_line()
     unit.terminate()
     unit.freeInstance()
 

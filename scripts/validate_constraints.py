@@ -150,8 +150,8 @@ class Store:
         self.found[one.case, one.treatment, one.unit] = one
         with self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(asdict(one)) + "\n")
-        told = f"{one.ratio:.2g} of its bound ({one.worst})" if one.worst else ""
-        print(f"{one.case} | {one.treatment} | {one.unit}: {one.outcome} {told} {one.seconds:.0f} s", flush=True)
+        worst_ratio = f"{one.ratio:.2g} of its bound ({one.worst})" if one.worst else ""
+        print(f"{one.case} | {one.treatment} | {one.unit}: {one.outcome} {worst_ratio} {one.seconds:.0f} s", flush=True)
 
 
 def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -61,13 +61,32 @@ REPLACED = (
             "mb2fmu/fmu/emit_c/",
             "mb2fmu/fmu/emit_python/",
             "mb2fmu/targets/matlab/",
-            "mb2fmu/audit/rules.toml",
-            "docs/reference/audit_rules.md",
-            "mb2fmu/audit/behaviour/",
+            "mb2fmu/audit/behaviour/instance/remote_host/",
         ),
-        "sources that FMUs contain, whose bytes stay; an importer that tells an FMU its stop time",
+        "sources that FMUs contain, whose bytes stay; a protocol in C",
     ),
     Replaced(r"\b(deeds?|reaping|yardsticks?)\b", "system calls, process clean-up, reference data"),
+    Replaced(r"\bblows?\b|\bstruck\b", "impact"),
+    Replaced(
+        r"\blets? go\b",
+        "release, open, slip",
+        ("mb2fmu/fmu/emit_c/", "mb2fmu/targets/modelica/templates/"),
+        "sources that FMUs and targets contain, whose bytes stay",
+    ),
+    Replaced(
+        r"\bas asked\b|\basked of\b|\bask for\b",
+        "requested",
+        ("mb2fmu/fmu/emit_c/", "docs/decisions/"),
+        "sources of FMUs",
+    ),
+    Replaced(
+        r"\bhanded (over|back|on|in|out)\b",
+        "given, returned, passed",
+        ("mb2fmu/fmu/emit_c/", "mb2fmu/compiler/arithmetic/", "docs/decisions/"),
+        "sources that FMUs contain; decisions of the past",
+    ),
+    Replaced(r"\bghosts?\b", "reference, overlay"),
+    Replaced(r"\bpage in a unit\b|\bFMI [123] units?\b|\bunit and reference\b", "FMU"),
 )
 _ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)
 PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "README.md", "CONTRIBUTING.md")

@@ -22,13 +22,13 @@ from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
-    DescribedUnit,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    InterfaceUnit,
 )
 
 RUNTIME = Path(__file__).parents[1] / "mb2fmu" / "fmu" / "emit_c" / "runtime"
@@ -115,11 +115,11 @@ def bare_interface() -> FmuInterface:
         variables=(
             FmuVariable(name="time", value_reference=0, causality="independent", initial=None, unit="s", source="time"),
         ),
-        units=(DescribedUnit("s", 1.0, 0.0, (0, 0, 1, 0, 0, 0, 0, 0)),),
+        units=(InterfaceUnit("s", 1.0, 0.0, (0, 0, 1, 0, 0, 0, 0, 0)),),
         experiment=DefaultExperiment(0.0, 1.0, 0.01, 1e-6),
         solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),
-        capabilities=Capabilities(needs_execution_tool=False, state=True),
+        capabilities=FmuCapabilities(needs_execution_tool=False, state=True),
         generation_tool="mb2fmu",
         target=FmuTarget("2", "native"),
     )
@@ -181,7 +181,7 @@ def compile_program(program: Program, compiler: str, folder: Path, part: int = 3
     return compile_native(add_fmu_derivatives(program), compiler, folder, part)
 
 
-def compile_motion(program: Program, compiler: str, folder: Path) -> CompiledModel:
+def compile_explicit_integrator(program: Program, compiler: str, folder: Path) -> CompiledModel:
     """The same with x' alone."""
     empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *DIFFERENTIATED_ENTRIES)
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}

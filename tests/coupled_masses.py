@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponent
-from mb2fmu.systems.system_port_links import (
+from mb2fmu.systems.port_and_bond_records import (
     ComponentPort,
     PortLink,
     PowerBond,

@@ -14,10 +14,10 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
     from mb2fmu.analysis.nominal_values import add_nominal_values
-    from mb2fmu.analysis.numerical_conditioning import NumericalConditioning, compute_numerical_conditioning
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
     from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
+    from mb2fmu.analysis.right_hand_side_accuracy import RightHandSideAccuracy, compute_right_hand_side_accuracy
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
     from mb2fmu.analysis.sensitivity_request import (
         SensitivityRequest,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Linearization",
-    "NumericalConditioning",
     "OperatingPoint",
     "OperatingPointLinearizer",
     "OperatingPointStart",
+    "RightHandSideAccuracy",
     "RootLocus",
     "Sensitivities",
     "SensitivityRequest",
@@ -40,7 +40,7 @@ __all__ = [
     "SteadyMotionKind",
     "ZeroOrderHoldInputs",
     "add_nominal_values",
-    "compute_numerical_conditioning",
+    "compute_right_hand_side_accuracy",
     "compute_root_locus",
     "compute_sensitivities",
     "linearize",
@@ -54,7 +54,7 @@ __getattr__ = import_on_first_use(
     {
         "linearization": "Linearization linearize",
         "nominal_values": "add_nominal_values",
-        "numerical_conditioning": "NumericalConditioning compute_numerical_conditioning",
+        "right_hand_side_accuracy": "RightHandSideAccuracy compute_right_hand_side_accuracy",
         "operating_point": "OperatingPoint SteadyMotionKind",
         "operating_point_linearizer": "OperatingPointLinearizer",
         "operating_point_start": "OperatingPointStart set_operating_point_start",

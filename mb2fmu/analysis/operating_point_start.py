@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.model.value_overrides import OverrideValue, parse_number
+from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
 
 Floats = npt.NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def set_operating_point_start(
     values: dict[str, float] = {}
     for name, value in at.items():
         try:
-            values[name] = parse_number(value, units.get(name, "s"))
+            values[name] = parse_value_in_unit(value, units.get(name, "s"))
         except ValueError as error:
             faults.append(Fault(f"{name} cannot be set: {error}", remedy="give a finite number"))
     for item in (*states, *d.inputs, *free):

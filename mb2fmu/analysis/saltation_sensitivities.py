@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.integrate import DOP853, Radau
 from scipy.optimize import brentq
 
-from mb2fmu.analysis.mode_changes import MARGIN_TOLERANCE, ModeChangeProcessor, MotionPointSensitivity
+from mb2fmu.analysis.event_update_derivatives import MARGIN_TOLERANCE, ModeChangeProcessor, MotionPointSensitivity
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
@@ -170,22 +170,22 @@ class SaltationIntegration:
             """Return the smallest margin, plus the slack."""
             return float(np.min(self._changes.margins(t, way(t)[: self._how.size]))) + MARGIN_TOLERANCE
 
-        looks = [
+        instants = [
             start + (end - start) * part
             for part in [*([_EARLY_CHECK_RATIO] if early else []), *np.linspace(0, 1, _CHECKS_PER_STEP + 1)[1:]]
         ]
         low = start
-        for look in looks:
-            if least(look) < 0.0:
+        for instant in instants:
+            if least(instant) < 0.0:
                 if least(low) < 0.0:
                     return low
                 found = float(
-                    brentq(least, low, look, xtol=_TIME_ROUND_OFF * max(abs(end), 1e-300), rtol=_TIME_ROUND_OFF)
+                    brentq(least, low, instant, xtol=_TIME_ROUND_OFF * max(abs(end), 1e-300), rtol=_TIME_ROUND_OFF)
                 )
-                while least(found) >= 0.0 and found < look:
-                    found = min(found + max(np.spacing(found), 0.5 * _TIME_ROUND_OFF * abs(end)), look)
+                while least(found) >= 0.0 and found < instant:
+                    found = min(found + max(np.spacing(found), 0.5 * _TIME_ROUND_OFF * abs(end)), instant)
                 return found
-            low = look
+            low = instant
         return None
 
     def _across(self, t: float, y: Floats) -> MotionPointSensitivity:
@@ -214,7 +214,7 @@ class SaltationIntegration:
         margins = self._changes.margins(at.t, at.x)
         rate, by = self._changes.margin_rates(at, rates)
         first = int(np.argmin(margins))
-        if self._touches(at, rates, rate, first):
+        if self._is_grazing(at, rates, rate, first):
             return np.zeros(len(at.slopes))
         late = -by[:, first] / rate[first]
         for k in np.flatnonzero((margins < 0.0) & (rate < 0.0)).tolist():
@@ -229,7 +229,7 @@ class SaltationIntegration:
                 raise AnalysisError("the motion cannot be differentiated:", [fault])
         return np.asarray(late)
 
-    def _touches(self, at: MotionPointSensitivity, rates: Floats, rate: Floats, k: int) -> bool:
+    def _is_grazing(self, at: MotionPointSensitivity, rates: Floats, rate: Floats, k: int) -> bool:
         """Return whether an error of the tolerance's size could avoid the event, and that would change the motion.
 
         It makes none where nothing depends on the mode: whether two bodies approach, while they are far from each other

@@ -14,7 +14,7 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]

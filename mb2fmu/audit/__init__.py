@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mb2fmu.audit.audit_reference_run import AuditReferenceRun, read_audit_reference_run
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.audit_run import audit, require_audit_packages
-    from mb2fmu.audit.carried_reference import find_beside_or_carried_reference
-    from mb2fmu.audit.findings import SEVERITIES, AuditRule, Finding, Severity, rules
+    from mb2fmu.audit.embedded_reference_run import find_reference_run_of_fmu
+    from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditRule, Finding, Severity, rules
 
 __all__ = [
     "SEVERITIES",
@@ -32,7 +32,7 @@ __all__ = [
     "Finding",
     "Severity",
     "audit",
-    "find_beside_or_carried_reference",
+    "find_reference_run_of_fmu",
     "read_audit_reference_run",
     "read_policy",
     "require_audit_packages",
@@ -45,8 +45,8 @@ __getattr__ = import_on_first_use(
         "audit_policy": "AuditPolicy read_policy",
         "audit_result": "AuditResult",
         "audit_run": "audit require_audit_packages",
-        "findings": "SEVERITIES AuditRule Finding Severity rules",
-        "carried_reference": "find_beside_or_carried_reference",
+        "rules_and_findings": "SEVERITIES AuditRule Finding Severity rules",
+        "embedded_reference_run": "find_reference_run_of_fmu",
         "audit_reference_run": "AuditReferenceRun read_audit_reference_run",
     },
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.audit.audit_result import AuditResult
-from mb2fmu.audit.findings import SEVERITIES, Finding, Severity, rules
+from mb2fmu.audit.rules_and_findings import SEVERITIES, Finding, Severity, rules
 from mb2fmu.errors import Fault, Mb2FmuError
 
 POLICY_FILE = "audit.toml"

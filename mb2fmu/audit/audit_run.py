@@ -31,7 +31,7 @@ from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import run_external_checkers
-from mb2fmu.audit.findings import SEVERITIES, Finding, RuleViolation, convert_rule_violation_to_finding, rules
+from mb2fmu.audit.rules_and_findings import SEVERITIES, Finding, RuleViolation, convert_rule_violation_to_finding, rules
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 
@@ -307,7 +307,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
         *root_element_rules.check_root_element(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),
-        *structure.check_structure(description),
+        *structure.check_model_structure(description),
     ]
 
 

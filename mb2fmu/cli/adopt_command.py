@@ -36,7 +36,7 @@ _MAX_NAMES = 12
     help="The model file.  [default: SCRIPT_model.py beside the script]",
 )
 @click.option(
-    "--object", "label", metavar="NAME", help="The script's variable that holds the mechanics, where it makes several."
+    "--object", "label", metavar="NAME", help="The script's variable with the mechanics to use, if it makes several."
 )
 @click.option(
     "--time", "time_limit", type=click.FloatRange(min=1.0), default=60.0, show_default=True, metavar="SECONDS",

@@ -42,7 +42,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     type=click.Path(path_type=Path),
     metavar="FILE.html|DIR",
     callback=require_page_path,
-    help="The page, or the folder for it; NAME.html here if no picture is asked for either.",
+    help="The page, or the folder for it; NAME.html here if no picture is requested either.",
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as SVG.")
@@ -53,7 +53,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     "--webm", type=_file_path_type, metavar="FILE", help="The motion as a WebM film; smaller where ffmpeg is."
 )
 @click.option("--mp4", type=_file_path_type, metavar="FILE", help="The motion as an MP4 film; needs ffmpeg.")
-@click.option("--time", type=float, metavar="SECONDS", help="The pictures' time; the start if it is not given.")
+@click.option("--time", type=float, metavar="SECONDS", help="Time of the pictures.  [default: the start]")
 @click.option(
     "--strobe", type=click.IntRange(0, 50), default=0, metavar="N", help="N earlier instants, pale, in the pictures."
 )
@@ -61,7 +61,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     "--model",
     type=click.Path(path_type=Path),
     metavar="MODEL.py",
-    help="For an FMU that does not say what it looks like; the model's own motion becomes the ghost.",
+    help="Model with the appearance of an FMU that has none; the model's own motion is drawn as the reference.",
 )
 @click.option("--plot", metavar="NAME,…", help="Variables to show in the page's plot at first.")
 @combine_click_options(at_option, input_option, stop_option, step_option, set_option, add_robot_options)

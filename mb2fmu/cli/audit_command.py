@@ -49,10 +49,10 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 )
 @click.option("--skip", multiple=True, metavar="RULE", help="Do not judge these rules. May be repeated.")
 @click.option("--no-run", is_flag=True, help="Do not run the FMU: judge archive, description and binaries only.")
-@click.option("--no-checkers", is_flag=True, help="Do not ask fmpy and fmutool too.")
+@click.option("--no-checkers", is_flag=True, help="Do not run fmpy and fmutool too.")
 @click.option(
     "--fail-on", type=click.Choice(["error", "warning", "note"]), default="error", show_default=True,
-    help="From which severity on the exit code is 1.",
+    help="Lowest severity for which the exit code is 1.",
 )  # fmt: skip
 @click.option(
     "--policy", type=_existing_file_path_type, metavar="audit.toml",
@@ -79,17 +79,19 @@ _existing_file_path_type = click.Path(path_type=Path, dir_okay=False, exists=Tru
 )
 @click.option(
     "--budget", type=click.FloatRange(min=1.0), default=120.0, show_default=True, metavar="S",
-    help="For the whole audit; what it did not come to is listed.",
+    help="Time for the whole audit; trials that did not fit are listed.",
 )  # fmt: skip
 @click.option(
     "--time-limit", type=click.FloatRange(min=0.1), default=15.0, show_default=True, metavar="S",
-    help="For one call of the FMU: one that takes longer hangs.",
+    help="Time for one call of the FMU; a longer call counts as a hang.",
 )  # fmt: skip
 @click.option(
     "--memory-limit", type=click.FloatRange(min=0.25), metavar="GIB",
-    help="For the process that runs it.  [default: 8, and at most half of the machine's]",
+    help="Memory of the process that runs it.  [default: 8, and at most half of the machine's]",
 )  # fmt: skip
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes at once.  [default: processors]")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel processes.  [default: processors]"
+)
 @click.option(
     "--platform", type=click.Choice(["host", "win64"]), default="host", show_default=True,
     help="Which of its binaries is run; those of Windows through wine, where that is installed.",
@@ -133,7 +135,7 @@ def audit(
     """
     from mb2fmu.audit import audit as judge
     from mb2fmu.audit import (
-        find_beside_or_carried_reference,
+        find_reference_run_of_fmu,
         read_audit_reference_run,
         read_policy,
         require_audit_packages,
@@ -146,9 +148,7 @@ def audit(
     run_checkers = not no_checkers and not only
     require_audit_packages(run_checkers=run_checkers)
     rules = read_policy(policy, baseline)
-    recorded = (
-        read_audit_reference_run(reference, input_file, options) if reference else find_beside_or_carried_reference(fmu)
-    )
+    recorded = read_audit_reference_run(reference, input_file, options) if reference else find_reference_run_of_fmu(fmu)
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=run_checkers, budget=budget,
         time_limit=time_limit, memory_limit=None if memory_limit is None else int(memory_limit * 1024**3), jobs=jobs,

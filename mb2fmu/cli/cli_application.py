@@ -71,7 +71,7 @@ EXIT_CODE_HELP = """\b
 Exit codes:
   0   good
   1   the FMU failed in a bound, or nothing but defaults could be tried
-  2   the input is wrong: model file, option, or the FMU handed over
+  2   the input is wrong: model file, option, or the given FMU
   3   a tool (compiler, importer, disk) failed
   70  a fault of mb2fmu itself
 """

@@ -103,11 +103,11 @@ def refuse_model_options() -> None:
         click.UsageError: Naming those that were given.
     """
     context = click.get_current_context()
-    asked = {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
+    option_names = {"arguments", "role", "limits", "friction", "inertia", "quantities", "packages"}
     meant = [
         option.opts[0]
         for option in context.command.params
-        if option.name in asked and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+        if option.name in option_names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
     ]
     if meant:
         raise click.UsageError(f"{', '.join(meant)}: an FMU does not have this; --at sets an FMU's values")
@@ -183,7 +183,10 @@ stop_option = click.option(
     "--stop", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End of the simulation."
 )
 step_option = click.option(
-    "--step", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Between the times of the result."
+    "--step",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Step between the times of the result.",
 )
 
 folder_option = click.option(
@@ -240,7 +243,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_disable_progress,
-    help="Say nothing but errors; see the exit code.",
+    help="Print only errors; see the exit code.",
 )
 
 _traceback_option = click.option(

@@ -65,14 +65,18 @@ def _parse_bounds(
     help="What to find, separated by commas: parameters, and states, whose start values are found for each experiment.",
 )
 @click.option(
-    "--bounds", multiple=True, metavar="NAME=LOW:HIGH", callback=_parse_bounds, help="Where to look. May be repeated."
+    "--bounds",
+    multiple=True,
+    metavar="NAME=LOW:HIGH",
+    callback=_parse_bounds,
+    help="Bounds of the search. May be repeated.",
 )
 @click.option(
     "--between",
     type=click.Choice(["smooth", "lines"]),
     default="smooth",
     show_default=True,
-    help="How inputs move between rows: on cubics, as what was smooth; or straight, as importers and simulate do.",
+    help="Interpolation of inputs between rows: cubics, for smooth signals; or lines, as importers and simulate use.",
 )
 @click.option(
     "-o",
@@ -80,13 +84,13 @@ def _parse_bounds(
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Also write the FMU with the found values, and beside it where they come from.",
+    help="Also write the FMU with the found values, and their origin beside it.",
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.html",
-    help="Also write a page: measured and found motions, what is left over, how sure the values are.",
+    help="Also write a page: measured and found motions, residuals, intervals of the values.",
 )
 @combine_click_options(at_option, set_option, json_file_option, add_quiet_and_debug_options)
 def fit(

@@ -20,18 +20,17 @@ _role_option = click.option(
 _limits_option = click.option(
     "--limits",
     type=click.Choice(["stop", "ignore"]),
-    help="Robots: what ranges of joints become. ignore (and if nothing is said): bounds of variables; "
-    "stop: hard stops.",
+    help="Robots: treatment of joint ranges. ignore (the default): bounds of variables; stop: hard stops.",
 )
 _friction_option = click.option(
     "--friction",
     type=click.Choice(["stick", "ignore"]),
-    help="Robots: what becomes of dry friction of joints. stick: it slides and sticks; ignore (the default): left out.",
+    help="Robots: treatment of dry friction of joints. stick: it slides and sticks; ignore (the default): left out.",
 )
 _inertia_option = click.option(
     "--inertia",
     type=click.Choice(["refuse", "repair", "keep"]),
-    help="Robots: what becomes of inertias that no body can have. repair: the nearest possible ones; keep: taken as "
+    help="Robots: treatment of inertias that no body can have. repair: the nearest possible ones; keep: taken as "
     "they are; each is reported.",
 )
 _quantities_option = click.option(

@@ -39,7 +39,11 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
 @click.argument("source", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf|NAME.fmu")
 @at_option
 @combine_click_options(input_option, stop_option, step_option)
-@click.option("--kind", type=click.Choice(INTERFACE_TYPE_CHOICES), help="Of an FMU: Co-Simulation or Model Exchange.")
+@click.option(
+    "--kind",
+    type=click.Choice(INTERFACE_TYPE_CHOICES),
+    help="Interface type of an FMU: Co-Simulation or Model Exchange.",
+)
 @click.option(
     "--csv", type=_file_path_type, metavar="FILE", help="Write all variables as a table, each head with its unit."
 )

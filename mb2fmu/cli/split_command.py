@@ -42,15 +42,20 @@ _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay foll
     "--by",
     "way",
     type=click.Choice(["force", "motion", "filter", "bushing", "line"]),
-    help="force: one side takes motion and gives force. motion (loads): both take motion, no output depends on an "
-    "input at once. filter (joints): as force, motion followed through a filter, no accelerations are passed. bushing "
-    "(constraints, joints): a spring and damper, both take motion. line (joints): a transmission line, waves that "
-    "arrive late. The usual one of what is cut, if not given.",
+    help="force: one side takes motion and gives force. motion (loads): both take motion, no output depends "
+    "directly on an input. filter (joints): as force, motion followed through a filter, no accelerations are passed. "
+    "bushing (constraints, joints): a spring and damper, both take motion. line (joints): a transmission line, "
+    "waves that arrive late. Default: by the kind of what is cut.",
 )
 @folder_option
 @click.option("--step", type=_positive_number, default=1e-3, show_default=True, metavar="S", help="Communication step.")
 @click.option(
-    "--bandwidth", type=_positive_number, default=400.0, show_default=True, metavar="RAD/S", help="Of the filter."
+    "--bandwidth",
+    type=_positive_number,
+    default=400.0,
+    show_default=True,
+    metavar="RAD/S",
+    help="Bandwidth of the filter.",
 )
 @click.option(
     "--stiffness", type=_positive_number, metavar="N/M", help=f"Of a bushing or line.{_DEFAULT_STIFFNESS_HELP}"
@@ -61,13 +66,16 @@ _DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay foll
 @click.option("--angular-damping", type=_positive_number, metavar="N.M.S/RAD",
               help=f"Of a bushing at a joint.{_DEFAULT_STIFFNESS_HELP}")  # fmt: skip
 @click.option(
-    "--delay", type=_positive_number, metavar="S", help="Of a line, one communication step or more.  [default: --step]"
+    "--delay",
+    type=_positive_number,
+    metavar="S",
+    help="Delay of a line, at least one communication step.  [default: --step]",
 )
 @click.option("--flange-mass", type=click.FloatRange(min=0.0), default=0.0, show_default=True, metavar="KG",
-              help="Of what hangs on a bushing or line at a joint, if bodies behind it have no inertia.")  # fmt: skip
+              help="Mass of the flange at a bushing or line, if the bodies behind it have no inertia.")  # fmt: skip
 @click.option("--flange-inertia", type=click.FloatRange(min=0.0), metavar="KG.M2",
-              help="Of the same, where frames behind the joint turn against those before.  [default: a thousandth of "
-              "the smallest of a part, 1e-4 at most]")  # fmt: skip
+              help="Moment of inertia of this flange, where frames behind the joint turn against those before.  "
+              "[default: a thousandth of the smallest of a part, 1e-4 at most]")  # fmt: skip
 @combine_click_options(set_option, json_file_option, add_quiet_and_debug_options)
 def split(
     model: Path,

@@ -48,7 +48,7 @@ class _CaseProgress:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=console, disable=self._silent or not console.is_terminal)
         self._task: TaskID | None = None
-        self._said = time.monotonic()
+        self._last_report_time = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -63,8 +63,12 @@ class _CaseProgress:
             self._bar.start()
             self._task = self._bar.add_task(text, total=n)
         self._bar.update(self._task, completed=done, description=text)
-        if not self._terminal and not self._silent and time.monotonic() - self._said > _PROGRESS_INTERVAL_SECONDS:
-            self._said = time.monotonic()
+        if (
+            not self._terminal
+            and not self._silent
+            and time.monotonic() - self._last_report_time > _PROGRESS_INTERVAL_SECONDS
+        ):
+            self._last_report_time = time.monotonic()
             click.echo(f"{done} of {n} {text}", err=True)
 
 
@@ -118,8 +122,8 @@ def _parse_results(_ctx: click.Context, _parameter: click.Parameter, values: tup
     for text in values:
         rest, _, direction = text.rpartition(":")
         directed = {"direction": direction} if rest and direction in CROSSING_DIRECTIONS else {}
-        name, _, asked = (rest if directed else text).rpartition(":")
-        take, equals, level = asked.partition("=")
+        name, _, statistic = (rest if directed else text).rpartition(":")
+        take, equals, level = statistic.partition("=")
         if not name or take not in REDUCTION_KINDS:
             found[text] = {"of": text}
         else:
@@ -138,15 +142,15 @@ _PLAN_OPTIONS = (
     ),
     click.option(
         "--method", type=click.Choice([name for name in SAMPLING_METHODS if name != "table"]),
-        help="How cases are chosen.  [default: latin-hypercube, or grid if --vary says so]",
+        help="How cases are chosen.  [default: latin-hypercube, or grid if --vary has one]",
     ),
     click.option("--count", type=click.IntRange(min=1), metavar="N",
         help=f"How many cases.  [default: {DEFAULT_CASE_COUNT}]"),
-    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of what is drawn by chance.  [default: 0]"),
+    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the random numbers.  [default: 0]"),
     click.option("--indices", is_flag=True, default=None, help="Sobol' indices; with --method sobol."),
     click.option(
         "--at", "fixed", multiple=True, callback=_parse_pairs, metavar="NAME=VALUE",
-        help="The same in all cases. Repeatable.",
+        help="A value for all cases. Repeatable.",
     ),
     click.option(
         "--input", "inputs", multiple=True, callback=_parse_pairs, metavar="NAME=FORMULA",
@@ -162,7 +166,7 @@ _PLAN_OPTIONS = (
     ),
     click.option("--trajectory", "trajectories", multiple=True, metavar="NAME", help="Kept over time. Repeatable."),
     click.option(
-        "--trajectory-format", type=click.Choice(["parquet", "zarr"]), help="Of their files.  [default: parquet]"
+        "--trajectory-format", type=click.Choice(["parquet", "zarr"]), help="Their file format.  [default: parquet]"
     ),
     click.option("--stop", type=float, metavar="T", help="End in s.  [default: as the experiment]"),
     click.option("--step", type=float, metavar="H", help="Communication step in s.  [default: as the experiment]"),
@@ -191,8 +195,10 @@ def _form_study_plan(source: Path, words: Mapping[str, Any]) -> Path | dict[str,
     if source.suffix == ".toml":
         if given:
             names = {"table": "cases", "fixed": "at", "inputs": "input", "results": "result", "arguments": "set"}
-            said = ", ".join(f"--{names.get(name, name).replace('_', '-')}" for name in given)
-            raise click.UsageError(f"{said}: a plan says this itself; write it into {source}, or name an FMU or model")
+            option_list = ", ".join(f"--{names.get(name, name).replace('_', '-')}" for name in given)
+            raise click.UsageError(
+                f"{option_list}: a plan says this itself; write it into {source}, or name an FMU or model"
+            )
         return source
     plan: dict[str, Any] = {"fmu" if source.suffix == ".fmu" else "model": str(source)}
     for key, name in (("set", "fixed"), *((each, each) for each in ("arguments", "inputs", "results", "vary"))):
@@ -224,7 +230,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.argument("source", type=click.Path(path_type=Path), metavar="PLAN.toml|X.fmu|MODEL")
 @click.option(
     "-o", "--out", "--output", "folder", required=True, type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR", help="For results, manifest and summary.",
+    metavar="DIR", help="Folder for results, manifest and summary.",
 )  # fmt: skip
 @click.option(
     "--scheduler", default="local", show_default=True, metavar="local|none|tcp://HOST:PORT",
@@ -233,7 +239,7 @@ def _form_cases_table(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes of this machine.  [default: processors]"
 )
-@click.option("--resume", is_flag=True, help="Go on with the study in DIR; refused if FMU or plan are others.")
+@click.option("--resume", is_flag=True, help="Continue the study in DIR; refused if FMU or plan differ.")
 @_add_plan_options
 @combine_click_options(set_option, json_file_option, verbose_option, add_quiet_and_debug_options)
 def study(
@@ -272,7 +278,7 @@ def study(
             scheduler=scheduler,
             workers=workers,
             resume=resume,
-            told=counter.show_case_progress,
+            on_progress=counter.show_case_progress,
             observer=progress,
         )
     facts = {

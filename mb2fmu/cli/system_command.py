@@ -22,10 +22,10 @@ from mb2fmu.cli.verdict_output import print_summary
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
+    from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
     from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
+    from mb2fmu.systems.port_and_bond_records import SteppingSettings
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
-    from mb2fmu.systems.system_port_links import SteppingSettings
 
 
 @click.command(short_help="Couple several FMUs: run them together, write SSP and OSP files.")
@@ -69,7 +69,7 @@ def system(
       mb2fmu system TwoMasses.ssp --set step=0.001 --set order=2
     """
     from mb2fmu import pipeline
-    from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+    from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
     with StageProgress() as progress:
@@ -171,7 +171,7 @@ def _list_system_details(done: SystemRunResult, *, asked: bool) -> Iterator[Text
     """Yield all numbers; with other masters requested, also which outputs they read too early."""
     from rich.text import Text
 
-    from mb2fmu.systems.system_port_links import find_outputs_read_before_inputs
+    from mb2fmu.systems.port_and_bond_records import find_outputs_read_before_inputs
 
     for note in (*done.joined.notes, *done.motion.statistics["notes"]):
         yield Text(f"Note: {note}")

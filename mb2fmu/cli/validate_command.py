@@ -48,7 +48,7 @@ _table_options = (
         multiple=True,
         metavar="[NAME=]VALUE[%]",
         help="How far a column of --data or --points may be off, in its unit or in percent of its largest magnitude; "
-        "without a name: all columns that nothing else is said of. May be repeated.",
+        "without a name: all other columns. May be repeated.",
     ),
     click.option(
         "--at",
@@ -58,7 +58,7 @@ _table_options = (
         help="Value of the model, as for other commands. With --data or --points: value of the FMU along these, in the "
         "FMU's own unit. May be repeated.",
     ),
-    click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along --data."),
+    click.option("--step", type=float, metavar="SECONDS", help="Longest communication step along the table of --data."),
 )
 
 
@@ -117,9 +117,9 @@ def validate(
       mb2fmu validate theirs.fmu --points published.json --tolerance 1e-9
       mb2fmu validate --check-report out/CartPole.html
     """
-    told = (model, report, json_file, *data, *points)
+    given_options = (model, report, json_file, *data, *points)
     if claimed is not None:
-        _check_report_match(claimed, fmu, runs_nothing=not any(each is not None for each in told))
+        _check_report_match(claimed, fmu, runs_nothing=not any(each is not None for each in given_options))
         return
     _refuse_files_as_start_values(starts)
     if fmu is None or (model is None and not data and not points):
@@ -138,12 +138,12 @@ def validate(
 
     settings = _form_data_run_settings(tolerances, starts if of_tables else (), step)
     if model is None:
-        print_data_table_verdicts(pipeline.measure(fmu, data=data, at=points, settings=settings), json_file)
+        print_data_table_verdicts(pipeline.compare_with_data(fmu, data=data, at=points, settings=settings), json_file)
         return
     values = {} if of_tables else {name: value for name, _, value in (text.partition("=") for text in starts)}
     judging = load_model_with_values(model, arguments, values)
     with StageProgress() as progress:
-        tables = pipeline.measure(fmu, data=data, at=points, settings=settings)
+        tables = pipeline.compare_with_data(fmu, data=data, at=points, settings=settings)
         validated = pipeline.validate(fmu, judging, arguments=arguments, observer=progress, default_only=default_only)
     if tables:
         validated = replace(validated, result=replace(validated.result, tables=tables))
@@ -196,7 +196,7 @@ def _parse_numbers(texts: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _check_report_match(report: Path, fmu: Path | None, *, runs_nothing: bool) -> None:
-    """Tell whether a report and an FMU belong together; end with exit code 0 or 1."""
+    """Report whether a report and an FMU belong together; end with exit code 0 or 1."""
     from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 
     if not runs_nothing:

@@ -33,7 +33,7 @@ default_only_option = click.option(
 
 def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> None:
     """Print the verdict on an FMU that was made here; end with exit code 0 or 1."""
-    from mb2fmu.report.sections.fmu_facts import summarize_fmu
+    from mb2fmu.report.sections.model_and_fmu_facts import summarize_fmu
     from mb2fmu.report.verdict_summary import VerdictSummaryLine
 
     built = run.exported.build
@@ -75,7 +75,7 @@ def _finish_validation(
 
 def print_data_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
-    from mb2fmu.report.sections.measurement_comparison import (
+    from mb2fmu.report.sections.measured_data_section import (
         format_measurements_as_json,
         format_measurements_for_terminal,
     )

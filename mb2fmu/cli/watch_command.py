@@ -19,7 +19,7 @@ from mb2fmu.errors import Fault, ModelError
 @click.command(short_help="A page that follows a model file while you write it.")
 @click.argument("model", type=click.Path(path_type=Path), metavar="MODEL.py|ROBOT.urdf")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Of the page.  [default: a free one]"
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port of the page.  [default: a free one]"
 )
 @click.option("--no-validate", is_flag=True, help="Show the motion only.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
@@ -47,11 +47,11 @@ def watch(
     if not path.is_file():
         raise ModelError("there is nothing to watch:", [Fault("there is no such file", str(path), "mb2fmu new NAME")])
 
-    def tell(address: str) -> None:
+    def print_address(address: str) -> None:
         """Print the address, and open it where that is requested."""
         if not is_quiet_option_given():
             click.echo(f"{path.name} is shown at {address}; Ctrl-C ends this.")
         if opens:
             webbrowser.open(address)
 
-    serve_model(path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=tell)
+    serve_model(path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=print_address)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from mb2fmu.model.model_definition import ModelDefinition
     from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
     from mb2fmu.model.model_template import write_model_template
-    from mb2fmu.model.script_import.script_mechanics import read_script
-    from mb2fmu.model.sources.mechanics_parts import Parts
+    from mb2fmu.model.script_import.mechanics_from_script import read_script
     from mb2fmu.model.sources.mechanics_source import Mechanics
+    from mb2fmu.model.sources.parts_mechanics_source import Parts
     from mb2fmu.model.sources.quaternion_orientation import orient_by_quaternion
 
 __all__ = [
@@ -64,9 +64,9 @@ __getattr__ = import_on_first_use(
         "model_definition": "ModelDefinition",
         "model_loading": "ListedModel list_models load shipped_models_folder",
         "model_template": "write_model_template",
-        "script_import.script_mechanics": "read_script",
+        "script_import.mechanics_from_script": "read_script",
         "sources.mechanics_source": "Mechanics",
-        "sources.mechanics_parts": "Parts",
+        "sources.parts_mechanics_source": "Parts",
         "sources.quaternion_orientation": "orient_by_quaternion",
     },
 )

@@ -50,7 +50,7 @@ def _value_faults(free: Sequence[Parameter], calculated: Sequence[Parameter]) ->
     for parameter in calculated:
         expression = sm.sympify(parameter.value)
         if expression.free_symbols - set(values) or not collect_expression_symbols(expression).defined:
-            continue  # told elsewhere: something in it is not declared, or no number
+            continue  # reported elsewhere: something in it is not declared, or no number
         value = expression.xreplace(values).evalf()
         if not value.is_number or collect_expression_symbols(value).functions_of_time:
             continue

@@ -1,8 +1,8 @@
 """Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
 
 A ``Model`` collects declarations without judging them; ``model_definition_checks.check_model`` judges all of them at
-once and hands back a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics
-are handed over as they are.
+once and returns a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics
+are used as they are.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import sympy as sm
 from sympy.physics.mechanics import JointsMethod
 
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
-from mb2fmu.model.declarations.added_loads import AddedLoadDeclarations
+from mb2fmu.model.declarations.added_loads_and_elements import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_events import EventDeclarations
-from mb2fmu.model.declarations.declared_loops import LoopDeclarations
+from mb2fmu.model.declarations.declared_loop_closed_forms import LoopDeclarations
 from mb2fmu.model.declarations.declared_outputs import OutputDeclarations, OutputKind, OutputRequest
 from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, TerminalAndArrayDeclarations
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
@@ -39,9 +39,9 @@ from mb2fmu.model.quantity_declarations import (
     format_symbol_as_word,
 )
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.sources.mechanics_parts import Parts, extract_joints_method
 from mb2fmu.model.sources.mechanics_source import Mechanics
-from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_number
+from mb2fmu.model.sources.parts_mechanics_source import Parts, get_method_of_joints_method
+from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_value_in_unit
 from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit
 
@@ -90,7 +90,7 @@ class Model(
         self, name: str, mechanics: Mechanics | JointsMethod, *, description: str = "", diagram: str = ""
     ) -> None:
         self.name = name
-        self.mechanics = extract_joints_method(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
+        self.mechanics = get_method_of_joints_method(mechanics) if isinstance(mechanics, JointsMethod) else mechanics
         self.description = description
         self.diagram = diagram
         super().__init__()
@@ -373,7 +373,7 @@ class Model(
 
 def _read_number(value: float | str, unit: str) -> float:
     """Return a value as a number in ``unit``; text may have a unit of its own."""
-    return parse_number(value, convert_to_modelica_notation(unit)) if isinstance(value, str) else float(value)
+    return parse_value_in_unit(value, convert_to_modelica_notation(unit)) if isinstance(value, str) else float(value)
 
 
 def _quantity_arguments(

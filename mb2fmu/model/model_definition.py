@@ -13,7 +13,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
-from mb2fmu.model.declarations.declared_loops import DeclaredLoop
+from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoop
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import (
@@ -29,17 +29,17 @@ class ModelDefinition(Declarations):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
-        mechanics: As handed over, with the loads that were added.
+        mechanics: As given, with the loads that were added.
         constraint_forces: In order of declaration.
         constraints: What is said of constraints, in order of declaration.
         outputs: Expressions and requests, in order of declaration.
         potential_energy: Given by the user; None: found from gravity, springs and the bodies' potential energies.
-        looks: Shapes, traced points and arrows, in order of declaration.
+        appearance_items: Shapes, traced points and arrows, in order of declaration.
         ground: Inertial frame and origin for pictures, where the mechanics (a Lagrangian alone) have none.
         loops: Closed forms of loops that the model says itself.
         events: That the model says itself, in order of declaration.
         contacts: Unilateral ones, in order of declaration.
-        known_potentials: (loads that were added, their potential energy together in J), as elements tell it.
+        known_potentials: (loads that were added, their potential energy together in J), as elements declare it.
         element_of_load: (load that was added, name of the element that added it).
         latches: In order of declaration.
         flexible_bodies: ``FlexibleBody`` objects that were added.
@@ -53,7 +53,7 @@ class ModelDefinition(Declarations):
     outputs: tuple[Output | OutputRequest, ...]
     potential_energy: sm.Expr | None
     constraints: tuple[Constraint, ...] = ()
-    looks: tuple[AppearanceItem, ...] = ()
+    appearance_items: tuple[AppearanceItem, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoop, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()

@@ -277,8 +277,8 @@ def _user_code_fault(path: Path, error: BaseException) -> Fault:
     line = own[-1].line if own else ""
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     near = difflib.get_close_matches(error.name or "", dir(error.obj), n=1) if isinstance(error, AttributeError) else []
-    asked = f"; did you mean {near[0]}?" if near else ""
-    return Fault(message, where, f"raised by  {line}{asked}" if line else "")
+    suggestion = f"; did you mean {near[0]}?" if near else ""
+    return Fault(message, where, f"raised by  {line}{suggestion}" if line else "")
 
 
 def _find_annotated_function(path: Path, module: ModuleType, promised: type) -> Callable[..., Any]:

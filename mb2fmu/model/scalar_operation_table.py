@@ -141,7 +141,7 @@ class Operation:
         infix: The sign between its operands, in all languages.
         function: Name of the function in the runtimes of Python and of the targets, of which a target may rename some.
         c: C expression of its operands ``{0}``, ``{1}``, ``{2}``.
-        c_file: File of ``fmu/emit_c/operations`` with the function that ``c`` calls; units that do not use it do not
+        c_file: File of ``fmu/emit_c/operations`` with the function that ``c`` calls; FMUs that do not use it do not
             have it. Empty: the runtime has it.
         of_lanes: ``runtime/batch.h`` has a function ``mb2fmu_each_…`` of its own for all lanes at once.
         modelica: Modelica expression of its operands; empty: Modelica has none. Choices stand in ``noEvent``, which

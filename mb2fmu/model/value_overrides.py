@@ -31,7 +31,7 @@ OverrideValue = float | str
 _NUMBER_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
 
 
-def parse_number(value: OverrideValue, unit: str) -> float:
+def parse_value_in_unit(value: OverrideValue, unit: str) -> float:
     """Return a value as a number in ``unit``: ``2``, ``"2"``, or with its own unit, ``"30 deg"``.
 
     Raises:
@@ -72,7 +72,7 @@ def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> Any
             faults.append(_value_fault(name, item, list(settable)))
             continue
         try:
-            numbers[name] = parse_number(value, item.unit)
+            numbers[name] = parse_value_in_unit(value, item.unit)
         except ValueError as error:
             remedy = f"write {name}=NUMBER in {item.unit}, or with a unit: {name}='NUMBER UNIT'"
             faults.append(Fault(f"{name} cannot be set: {error}", item.where, remedy))
@@ -84,7 +84,7 @@ def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> Any
             for name, number in numbers.items()
             for fault in find_declared_value_bound_faults(settable[name], number)
         ]
-        raise ModelError(f"{model.name} cannot be set as asked:", faults)
+        raise ModelError(f"{model.name} cannot be set as requested:", faults)
     return _copy_with_numbers(model, numbers)
 
 

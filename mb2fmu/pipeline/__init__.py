@@ -48,7 +48,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
 )
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.target_source_export import (
@@ -60,7 +60,7 @@ from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pa
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
-from mb2fmu.pipeline.run_and_report.validation_run import measure, validate
+from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
 from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
 from mb2fmu.pipeline.simulation.model_right_hand_side import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
@@ -70,9 +70,9 @@ from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize
 __all__ = [
     "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
     "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime", "ValidationOutcome",
-    "animate", "build", "derive", "draw_model_graph", "export", "export_target_source_code", "linearize", "load",
-    "measure", "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities", "simulate",
-    "start_values", "sweep", "validate", "write",
+    "animate", "build", "compare_with_data", "derive", "draw_model_graph", "export", "export_target_source_code",
+    "linearize", "load", "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities",
+    "simulate", "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def export(
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     sources = [list_target_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **building)
-    stage = Stopwatch(observer, built.timings)
+    stage = StageStopwatch(observer, built.timings)
     with stage("describe the FMU"):
         further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page_to_fmu(built).joined(further)
@@ -146,7 +146,7 @@ def run(
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
-    stage = Stopwatch(observer, built.timings)
+    stage = StageStopwatch(observer, built.timings)
     with fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mb2fmu.analysis.studies.model_fitting import FitResult
     from mb2fmu.audit import AuditResult
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
+    from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
     from mb2fmu.pipeline.system_runs.split_run import ModelSplitResult
-    from mb2fmu.pipeline.system_runs.system_run import SystemRunResult
     from mb2fmu.systems import CoupledSystem
 
 
@@ -52,10 +52,10 @@ def audit_fmu(
         ...     mb2fmu.audit_fmu(exported.path, run=False).count("error")
         0
     """
-    from mb2fmu.audit import audit, find_beside_or_carried_reference
+    from mb2fmu.audit import audit, find_reference_run_of_fmu
 
     path = Path(fmu)
-    recorded = find_beside_or_carried_reference(path)
+    recorded = find_reference_run_of_fmu(path)
     return audit(path, only=only, skip=skip, run=run, run_checkers=tuple(only) == ("*",), budget=time_limit,
                  recorded=recorded)  # fmt: skip
 
@@ -174,7 +174,7 @@ def couple(
         ...     mb2fmu.couple("systems/two_masses/system.py", folder).passed
         True
     """
-    from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+    from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 
     return run_coupled_system(system, folder, arguments=arguments, masters=masters, observer=observer)
 

@@ -6,7 +6,7 @@ nobody has run), or a picture of one result for a document (:func:`draw_validati
 
 Promises: the page loads nothing and runs nothing; every text of the model is escaped; every number in a table carries
 its exact value; what a long signal shows at its extremes is drawn; the same input gives the same bytes as long as no
-timings and no date are handed in.
+timings and no date are given.
 
 Must not: judge (the verdict and every bound come with the result), simulate, evaluate equations, or touch the disk.
 """

@@ -12,7 +12,7 @@ from rich.text import Text
 from mb2fmu.report.sections.coverage_section import describe_coverage, describe_default_experiment_only
 from mb2fmu.report.sections.event_tables import describe_event_verdict_counts
 from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
-from mb2fmu.report.sections.measurement_comparison import format_measurements_for_terminal, list_measurement_failures
+from mb2fmu.report.sections.measured_data_section import format_measurements_for_terminal, list_measurement_failures
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
@@ -50,18 +50,18 @@ def format_terminal_verdict_blocks(result: ValidationResult, width: int) -> Iter
 
 def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
-    judged = result.judged_quantities
+    quantities = result.judged_quantities
     coverage = "; ".join(filter(None, (describe_event_verdict_counts(result), describe_coverage(result))))
     if result.passed_at_defaults:
-        worst = max(judged, key=lambda item: item.ratio)
+        worst = max(quantities, key=lambda item: item.ratio)
         largest = f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"
-        text = f"{len(judged)} quantities within their bounds, {largest}"
+        text = f"{len(quantities)} quantities within their bounds, {largest}"
         text = f"{text}; {coverage}" if coverage else text
         if result.has_defaults_only:
             return Text(f"{result.model}: {describe_default_experiment_only(result)}: {text}", style=_DOUBT_STYLE)
         return Text(f"{result.model}: passed, {text}", style="bold green")
-    lacking = list(dict.fromkeys(item.name for item in judged if item.verdict == "failed"))
-    unjudged = list(dict.fromkeys(item.name for item in judged if item.verdict == "unjudged"))
+    lacking = list(dict.fromkeys(item.name for item in quantities if item.verdict == "failed"))
+    unjudged = list(dict.fromkeys(item.name for item in quantities if item.verdict == "unjudged"))
     errors = sum(finding.severity == "error" for finding in result.conformance)
     lacking += [
         f"x' against {check.name}" for check in result.independent_checks if check.verdict == "failed" and check.reason
@@ -84,16 +84,17 @@ def _format_event_lines(result: ValidationResult) -> Iterator[Text]:
     moved = result.perturbed_experiment.kinds if result.perturbed_experiment else ()
     for prefix, kinds in (("Events", result.kinds), ("Events of the perturbed experiment", moved)):
         for kind in kinds:
-            judged = [event for event in kind.events if event.verdict != "unjudged"]
-            wrong = [event for event in judged if event.verdict == "failed"]
+            judged_events = [event for event in kind.events if event.verdict != "unjudged"]
+            wrong = [event for event in judged_events if event.verdict == "failed"]
             if not kind.events:
                 continue
-            late = max((abs(event.difference) for event in judged if event.difference == event.difference), default=0.0)
-            text = (
-                f"{prefix}, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: {len(judged) - len(wrong)} of {len(judged)} "
+            late = max(
+                (abs(event.difference) for event in judged_events if event.difference == event.difference), default=0.0
             )
+            count = len(judged_events)
+            text = f"{prefix}, {INTERFACE_TYPE_NAMES[kind.simulation.kind]}: {count - len(wrong)} of {count} "
             text += f"as they should be, instants {_format_number(late)} s off at most"
-            left = len(kind.events) - len(judged)
+            left = len(kind.events) - count
             text += f", {left} not judged" if left else ""
             yield Text(text, style=_VERDICT_STYLES["failed"] if wrong else "green")
             for event in wrong[:5]:
@@ -123,20 +124,20 @@ def _format_exercised_lines(result: ValidationResult) -> Iterator[Text]:
         yield Text(
             f"not exercised: event {name}: it is not in the perturbed experiment", style=_VERDICT_STYLES["unjudged"]
         )
-    for told in result.untested_switches:
-        yield Text(f"not exercised: what lies beyond {told}", style=_VERDICT_STYLES["unjudged"])
+    for untested_switch in result.untested_switches:
+        yield Text(f"not exercised: what lies beyond {untested_switch}", style=_VERDICT_STYLES["unjudged"])
     for item in result.not_exercised:
         yield Text(f"not exercised: {item.role} {item.name}: {item.reason}", style=_VERDICT_STYLES["unjudged"])
 
 
 def _format_interface_type_line(other: InterfaceTypeResult) -> Text:
     """Return one line: the details are in the report."""
-    judged: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
-    short = [item for item in judged if item.verdict == "failed"]
-    unjudged = sum(item.verdict == "unjudged" for item in judged)
-    worst = max(judged, key=lambda item: item.ratio)
-    verdict = f"{len(short)} of {len(judged)} quantities not within their bounds" if short else ""
-    verdict = verdict or (f"{unjudged} of {len(judged)} quantities could not be judged" if unjudged else "passed")
+    quantities: list[VariableResult | InvariantResult] = [*other.variables, *other.invariants]
+    short = [item for item in quantities if item.verdict == "failed"]
+    unjudged = sum(item.verdict == "unjudged" for item in quantities)
+    worst = max(quantities, key=lambda item: item.ratio)
+    verdict = f"{len(short)} of {len(quantities)} quantities not within their bounds" if short else ""
+    verdict = verdict or (f"{unjudged} of {len(quantities)} quantities could not be judged" if unjudged else "passed")
     text = f"{INTERFACE_TYPE_NAMES[other.simulation.kind]}: {verdict}, "
     text += f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"
     return Text(text, style="bold red" if short else _DOUBT_STYLE if unjudged else "green")

@@ -147,19 +147,19 @@ def _shorten(text: str, most: int) -> str:
 def _describe_reference(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     """Say whether trajectories match the reference."""
     kinds = [kind for _, kind in result.judged_runs]
-    judged = [variable for kind in kinds for variable in kind.variables]
-    bad = [variable for variable in judged if variable.verdict == "failed"]
-    unjudged = sum(variable.verdict == "unjudged" for variable in judged)
+    variables = [variable for kind in kinds for variable in kind.variables]
+    bad = [variable for variable in variables if variable.verdict == "failed"]
+    unjudged = sum(variable.verdict == "unjudged" for variable in variables)
     runs = f"{len(kinds)} runs" if len(kinds) > 1 else "1 run"
     if bad:
-        yield VerdictSummaryLine("Reference", f"{len(bad)} of {len(judged)} trajectories in {runs} differ", "bad")
+        yield VerdictSummaryLine("Reference", f"{len(bad)} of {len(variables)} trajectories in {runs} differ", "bad")
     elif unjudged:
         yield VerdictSummaryLine(
-            "Reference", f"{unjudged} of {len(judged)} trajectories in {runs} cannot be judged", "doubt"
+            "Reference", f"{unjudged} of {len(variables)} trajectories in {runs} cannot be judged", "doubt"
         )
     else:
-        worst = _find_worst(judged)
-        text = f"{len(judged)} trajectories in {runs} match; worst {worst.name}: "
+        worst = _find_worst(variables)
+        text = f"{len(variables)} trajectories in {runs} match; worst {worst.name}: "
         yield VerdictSummaryLine("Reference", text + format_tolerance_share(worst.ratio), "good")
     stop = float(result.reference.trajectory.time[-1])
     early = [variable for variable in result.variables if variable.horizon < stop]
@@ -227,13 +227,13 @@ def _describe_events(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
     events = result.all_events
     if not events:
         return
-    judged = [event for event in events if event.verdict != "unjudged"]
-    passed = sum(event.verdict == "passed" for event in judged)
-    unjudged = len(events) - len(judged)
+    judged_events = [event for event in events if event.verdict != "unjudged"]
+    passed = sum(event.verdict == "passed" for event in judged_events)
+    unjudged = len(events) - len(judged_events)
     left = f"; {unjudged} of {len(events)} cannot be judged" if unjudged else ""
-    late = max((abs(e.difference) for e in judged if not math.isnan(e.difference)), default=0.0)
-    text = f"{passed} of {len(judged)} as in the reference, at most {late:.2g} s apart{left}"
-    yield VerdictSummaryLine("Events", text, "bad" if passed < len(judged) else "doubt" if unjudged else "good")
+    late = max((abs(e.difference) for e in judged_events if not math.isnan(e.difference)), default=0.0)
+    text = f"{passed} of {len(judged_events)} as in the reference, at most {late:.2g} s apart{left}"
+    yield VerdictSummaryLine("Events", text, "bad" if passed < len(judged_events) else "doubt" if unjudged else "good")
 
 
 def _describe_exercise(result: ValidationResult) -> Iterator[VerdictSummaryLine]:
@@ -279,13 +279,13 @@ def _describe_checkers(result: ValidationResult) -> Iterator[VerdictSummaryLine]
     warnings = [finding for finding in result.conformance if finding.severity == "warning"]
     names = list(dict.fromkeys(f.checker.split(" ")[0] for f in result.conformance if f.checker != "model"))
     wrong = [call for call in result.api_checks if call.verdict == "failed"]
-    judged = [call for call in result.api_checks if call.verdict != "unjudged"]
+    judged_calls = [call for call in result.api_checks if call.verdict != "unjudged"]
     if names:
         counts = f"{len(errors)} error{'s' * (len(errors) != 1)}"
         counts += f", {len(warnings)} warning{'s' * (len(warnings) != 1)}" if warnings else ""
         text = f"{', '.join(names)}: {counts if errors or warnings else 'no errors'}"
-        if judged:
-            text += f"; {len(judged) - len(wrong)} of {len(judged)} kinds of FMI calls agree"
+        if judged_calls:
+            text += f"; {len(judged_calls) - len(wrong)} of {len(judged_calls)} kinds of FMI calls agree"
         yield VerdictSummaryLine("Checkers", text, "bad" if errors or wrong else "doubt" if warnings else "good")
 
 

@@ -15,8 +15,8 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.robots.robot_file_suffixes import MJCF, URDF, is_robot_file
     from mb2fmu.robots.robot_loading import load_robot
+    from mb2fmu.robots.tree.mechanism_from_robot import make_robot_mechanism
     from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-    from mb2fmu.robots.tree.robot_mechanism import make_robot_mechanism
 
 __all__ = [
     "MJCF",
@@ -33,6 +33,6 @@ __getattr__ = import_on_first_use(
         "robot_file_suffixes": "MJCF URDF is_robot_file",
         "robot_loading": "load_robot",
         "tree.robot_mechanics": "RobotMechanics",
-        "tree.robot_mechanism": "make_robot_mechanism",
+        "tree.mechanism_from_robot": "make_robot_mechanism",
     },
 )

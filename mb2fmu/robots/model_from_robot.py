@@ -57,7 +57,7 @@ from mb2fmu.robots.outputs.robot_link_outputs import (
 )
 from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, SingleSpeedLinkTree, build_articulated_tree
+from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, build_articulated_tree
 from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia import (
@@ -188,7 +188,7 @@ class _RobotVariables:
 
     description: RobotDescription
     settings: RobotSettings
-    tree: SingleSpeedLinkTree
+    tree: RobotPartTree
     gravity: GravityVector
     joints: JointDeclarations
     actuation: JointEffortLaws
@@ -210,7 +210,7 @@ class _RobotVariables:
 def _declare_variables(
     description: RobotDescription,
     settings: RobotSettings,
-    tree: SingleSpeedLinkTree,
+    tree: RobotPartTree,
     flexible: tuple[FlexibleLink, ...],
 ) -> _RobotVariables:
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""
@@ -250,8 +250,8 @@ def _declare_gravity(
 ) -> tuple[tuple[Parameter, ...], GravityVector]:
     """Return the size of gravity as a parameter, and its vector in m/s²; no parameter where it is zero.
 
-    ``RobotMechanics.gravity`` takes the vector on; ``tree/robot_mechanism.py`` makes a weight of each link of it, a
-    load like any other.
+    ``RobotMechanics.gravity`` takes the vector on; ``tree/mechanism_from_robot.py`` makes a weight of each link of it,
+    a load like any other.
     """
     given = settings.gravity or description.gravity or (0.0, 0.0, -STANDARD_GRAVITY)
     size = float(np.linalg.norm(given))
@@ -352,15 +352,17 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
             request_frame_outputs(model, mechanics, item)
         else:
             near = ", ".join(mechanics.frames)
-            faults.append(Fault(f"an output is asked of {item.frame!r}, which is no link", "", f"there are {near}"))
+            faults.append(
+                Fault(f"an output is requested for {item.frame!r}, which is no link", "", f"there are {near}")
+            )
     faults += robot_reaction_setting_faults(mechanics)
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
     request_reactions(model, mechanics, robot.joints.part_names)
     speeds = [item for item in model.declared if isinstance(item, Speed)]
-    asked = declare_joint_space_outputs(settings, speeds, mechanics)
-    mechanics.desired_accelerations = tuple(item.symbol for item in asked.inputs)
-    model.declared += [*asked.inputs, *asked.requests]
+    joint_space = declare_joint_space_outputs(settings, speeds, mechanics)
+    mechanics.desired_accelerations = tuple(item.symbol for item in joint_space.inputs)
+    model.declared += [*joint_space.inputs, *joint_space.requests]
     if settings.energy:
         model.output_kinetic_energy()
         model.output_potential_energy()

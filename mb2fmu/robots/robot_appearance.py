@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components
 from mb2fmu.robots.description.robot_description import Array, LinkGeometry, Pose, RobotDescription, RobotLink
 from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 Y_AXIS: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
@@ -48,7 +48,7 @@ class FrameAndPointLookup:
 
 
 def _select_drawn_geometries(
-    description: RobotDescription, tree: SingleSpeedLinkTree
+    description: RobotDescription, tree: RobotPartTree
 ) -> Iterator[tuple[int, RobotLink, LinkGeometry, Pose]]:
     """Yield (part, link, shape, pose in the part's axes): visual shapes, or collision shapes of links without."""
     for link in description.links:
@@ -59,7 +59,7 @@ def _select_drawn_geometries(
 
 
 def list_mesh_uses(
-    description: RobotDescription, tree: SingleSpeedLinkTree, packages: Mapping[str, str]
+    description: RobotDescription, tree: RobotPartTree, packages: Mapping[str, str]
 ) -> tuple[tuple[MeshPlacement, ...], tuple[str, ...]]:
     """Return every use of a mesh file that is there, and a note for each one that is not."""
     uses, notes = [], []

@@ -285,7 +285,7 @@ def _read_pairs(value: Any) -> dict[str, Any]:
 
 
 def _read_outputs(value: Any) -> tuple[RequestedFrameOutput, ...]:
-    """Return the outputs asked of links, from names or tables."""
+    """Return the outputs requested for links, from names or tables."""
     if isinstance(value, str):
         return tuple(RequestedFrameOutput(frame=name) for name in _read_names(value))
     found = []
@@ -310,7 +310,7 @@ def _read_outputs(value: Any) -> tuple[RequestedFrameOutput, ...]:
 
 
 def _read_quantities(value: Any) -> tuple[str, ...]:
-    """Return the quantities asked of the whole robot; a Jacobian names its link."""
+    """Return the quantities requested for the whole robot; a Jacobian names its link."""
     for word in (found := _read_names(value)):
         name, _, frame = word.partition(":")
         _make_choice_reader(JointSpaceWord)(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mb2fmu.systems.master.input_evaluation_order import find_strongly_connected_components
-from mb2fmu.systems.system_port_links import SystemWiring
+from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 MIN_BOX_WIDTH, ROW_HEIGHT, HEADER_HEIGHT, COLUMN_GAP = 190.0, 19.0, 30.0, 130.0
 BOX_MARGIN = 40.0

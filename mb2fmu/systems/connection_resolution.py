@@ -1,4 +1,4 @@
-"""Turn declared connections into links of outputs to inputs: convert FMUs, resolve terminals, note delays."""
+"""Turn declared connections into links of outputs to inputs: convert units, resolve terminals, note delays."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.systems.system_port_links import SteppingMethod, SteppingSettings
+from mb2fmu.systems.port_and_bond_records import SteppingMethod, SteppingSettings
 
 DeclaredValue = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
@@ -103,7 +103,7 @@ class _SystemExperiment:
 
 
 class _SteppingOptions(TypedDict, total=False):
-    """Options of :meth:`CoupledSystem.experiment` for :class:`~mb2fmu.systems.system_port_links.SteppingSettings`."""
+    """Options of :meth:`CoupledSystem.experiment` for :class:`~.port_and_bond_records.SteppingSettings`."""
 
     method: SteppingMethod
     order: int
@@ -248,7 +248,7 @@ class CoupledSystem:
             step: Communication step in s.
             tolerance: Relative tolerance of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: See the attributes of :class:`~mb2fmu.systems.system_port_links.SteppingSettings`.
+            stepping: See the attributes of :class:`~.port_and_bond_records.SteppingSettings`.
         """
         self.run_settings = _SystemExperiment(
             stop=float(stop),

@@ -10,7 +10,7 @@ from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredPowerBond
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.system_port_links import PowerBond, PowerBondSide, PowerBondVariable
+from mb2fmu.systems.port_and_bond_records import PowerBond, PowerBondSide, PowerBondVariable
 from mb2fmu.systems.wired_system import WiringFaultCollector
 
 PortIndices = Mapping[tuple[int, str], int]

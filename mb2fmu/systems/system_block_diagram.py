@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from markupsafe import escape
 
 from mb2fmu.systems.block_diagram_layout import BOX_MARGIN, ComponentBox, place_component_boxes
-from mb2fmu.systems.system_port_links import SystemWiring
+from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 _STYLE_SHEET = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#f5f7fa;stroke-width:3px}"

@@ -18,8 +18,14 @@ from mb2fmu.systems.master.input_evaluation_order import (
     order_gauss_seidel_components,
     order_inputs_by_level,
 )
+from mb2fmu.systems.port_and_bond_records import (
+    EXTRAPOLATION_ORDERS,
+    ComponentPort,
+    PortLink,
+    SteppingMethod,
+    SystemWiring,
+)
 from mb2fmu.systems.power_bond_resolution import DeclaredBondResolver
-from mb2fmu.systems.system_port_links import EXTRAPOLATION_ORDERS, ComponentPort, PortLink, SteppingMethod, SystemWiring
 from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringFaultCollector
 from mb2fmu.units import parse_unit
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.systems.coupled_system import CoupledSystem
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.system_port_links import SystemWiring
+from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 
 class CouplingError(Mb2FmuError):

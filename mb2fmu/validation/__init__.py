@@ -16,9 +16,9 @@ from mb2fmu.validation.data.measured_data_comparison import (
     DataRunSettings,
     TableComparison,
     compare_at_data_table_points,
-    compare_data,
+    compare_measurements,
 )
-from mb2fmu.validation.data.validation_data_tables import ColumnTolerance, ValidationDataTable, read_table
+from mb2fmu.validation.data.validation_data_tables import ColumnTolerance, ValidationDataTable, read_validation_table
 from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
@@ -63,7 +63,7 @@ __all__ = [
     "VariableResult",
     "choose_reference_method",
     "compare_at_data_table_points",
-    "compare_data",
+    "compare_measurements",
     "form_experiment_values",
     "integrate_by_euler",
     "is_too_large_for_symbols",
@@ -72,7 +72,7 @@ __all__ = [
     "make_reference_data",
     "measure_start_error_growth",
     "newton_euler_applies",
-    "read_table",
+    "read_validation_table",
     "reference_files",
     "run_external_checkers",
     "run_independent_checks",

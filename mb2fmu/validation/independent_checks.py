@@ -78,8 +78,8 @@ _CHECK_METHODS = {
     "model's expressions by lambdify and difference quotients",
     "formulas": "accelerations, forces in cuts, multipliers, momenta and powers along the reference, from its x' and "
     "what holds there",
-    "contacts": "no contact pulls, penetrates, is struck apart or sticks by more than friction holds, just before each "
-    "event and at points of each mode; no latch is closed or open against its conditions",
+    "contacts": "no contact pulls, penetrates, has an impact while it is open, or sticks by more than friction holds, "
+    "just before each event and at points of each mode; no latch is closed or open against its conditions",
     "values": "all that was read, one by one",
     "potential": "dV/dt along random directions at rest by difference quotients, against the power of all loads there",
     "nodes": "generalized inertia, mass centre and modal forces at random states, from the arrays that were given",

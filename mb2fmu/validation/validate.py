@@ -697,7 +697,7 @@ class _ActivityClock:
 
     @contextmanager
     def __call__(self, activity: str, description: str) -> Iterator[None]:
-        """Tell the observer that an activity begins, and measure its wall-clock time in s."""
+        """Notify the observer that an activity begins, and measure its wall-clock time in s."""
         self.report(description)
         start_time = time.perf_counter()
         yield

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
         render_animation_element,
         render_animation_page,
     )
+    from mb2fmu.visualization.scene.drawing_from_scene import draw_motion, draw_start_position
     from mb2fmu.visualization.scene.drawing_records import Drawing
     from mb2fmu.visualization.scene.mechanism_scene import SCENE_FILE, Scene
-    from mb2fmu.visualization.scene.motion_drawing import draw_motion, draw_start_position
     from mb2fmu.visualization.scene.scene_building import build_scene, list_scene_variables
     from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals, StateTrajectory
     from mb2fmu.visualization.scene.triangle_meshes import (
@@ -69,7 +69,7 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "animation_page": "AnimationPageElement ReferenceOverlay render_animation_element render_animation_page",
-        "scene.motion_drawing": "draw_motion draw_start_position",
+        "scene.drawing_from_scene": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",
         "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",
         "scene.scene_pose_trajectories": "PlotSignals StateTrajectory",

@@ -62,7 +62,7 @@ def render_animation_element(
     signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    ghost: ReferenceOverlay | None = None,
+    overlay: ReferenceOverlay | None = None,
     limit: int | None = None,
     autoplay: bool = False,
     live: str = "",
@@ -74,7 +74,7 @@ def render_animation_element(
         signals: For the plot, over the drawing's times; those ``shown`` and the first others can be chosen, up to
             ``MAX_PLOTTED_VARIABLES``.
         shown: Which of them are shown at first; none named: the first three.
-        ghost: What ``drawing.ghost`` is.
+        overlay: What ``drawing.reference_poses`` are.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system requests calm.
         live: An FMU that runs in the page, as :func:`format_script_safe_json` writes it; empty: none. Its room is not
@@ -99,7 +99,7 @@ def render_animation_element(
     if room is not None:
         drawing = replace(drawing, meshes=decimate_meshes_to_size(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
-    data = _form_viewer_data(drawing, signals, touches, shown, ghost or ReferenceOverlay(), room)
+    data = _form_viewer_data(drawing, signals, touches, shown, overlay or ReferenceOverlay(), room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
         data=Markup(_format_script_safe_json(data)),  # noqa: S704 (no "<" is left in it)
@@ -107,8 +107,8 @@ def render_animation_element(
         script=Markup(script),  # noqa: S704 (our own file)
         still=Markup(picture.decode()),  # noqa: S704 (every text in it went through escape)
         live=Markup(live),  # noqa: S704 (no "<" is left in it)
-        ghost=data["apart"] is not None,
-        ghost_name=data["ghostName"],
+        overlay=data["apart"] is not None,
+        overlay_name=data["overlayName"],
         autoplay=autoplay,
         arrows=bool(drawing.arrows or (touches and touches.pushed)),
         touches=touches is not None,
@@ -127,13 +127,15 @@ def render_animation_page(
     signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    ghost: ReferenceOverlay | None = None,
+    overlay: ReferenceOverlay | None = None,
     description: str = "",
     limit: int | None = None,
     live: str = "",
 ) -> bytes:
     """Return a self-contained page with nothing but the animation; arguments as of :func:`render_animation_element`."""
-    part = render_animation_element(drawing, signals, shown=shown, ghost=ghost, limit=limit, autoplay=True, live=live)
+    part = render_animation_element(
+        drawing, signals, shown=shown, overlay=overlay, limit=limit, autoplay=True, live=live
+    )
     text = (
         _template_environment()
         .get_template("page.html.jinja")
@@ -159,7 +161,7 @@ def _form_viewer_data(
     signals: PlotSignals | None,
     touches: ContactOverlay | None,
     shown: tuple[str, ...],
-    ghost: ReferenceOverlay,
+    overlay: ReferenceOverlay,
     limit: int | None,
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""
@@ -184,7 +186,7 @@ def _form_viewer_data(
         "count": len(rows),
         "poses": moving["poses"],
         "apart": moving["apart"],
-        "ghostName": ghost.name,
+        "overlayName": overlay.name,
         "vectors": moving["vectors"],
         "touches": {**touches.parts, "values": moving["touches"]} if touches else None,
         "signals": {
@@ -233,14 +235,14 @@ def _pose_channels(poses: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray
     return together.reshape(len(rows), -1)
 
 
-def _overlay_differences(poses: PoseSeries, ghost: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """Return how far the ghost's poses are from the others, channel by channel, with steps as fine as that is small.
+def _overlay_differences(poses: PoseSeries, overlay: PoseSeries, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """Return how far the overlay's poses are from the others, channel by channel, with steps fine enough for that.
 
     A page can so magnify what would vanish among the steps of the poses themselves. A quaternion and its negative are
-    one rotation: the ghost's is taken with the sign that is nearer.
+    one rotation: the overlay's is taken with the sign that is nearer.
     """
-    sign = np.where(np.sum(poses.turns * ghost.turns, axis=2, keepdims=True) < 0, -1.0, 1.0)
-    nearer = replace(ghost, turns=ghost.turns * sign)
+    sign = np.where(np.sum(poses.turns * overlay.turns, axis=2, keepdims=True) < 0, -1.0, 1.0)
+    nearer = replace(overlay, turns=overlay.turns * sign)
     return _pose_channels(nearer, rows) - _pose_channels(poses, rows)
 
 

@@ -24,6 +24,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.visualization.scene.drawing_from_scene import (
+    TRAVEL_RATIO,
+    compute_anchor_positions,
+    is_motion_of_spheres_only,
+)
 from mb2fmu.visualization.scene.drawing_records import (
     Drawing,
     DrawnArrow,
@@ -33,7 +38,6 @@ from mb2fmu.visualization.scene.drawing_records import (
     PoseSeries,
 )
 from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
-from mb2fmu.visualization.scene.motion_drawing import TRAVEL_RATIO, compute_anchor_positions, is_motion_of_spheres_only
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh, decimate_mesh, decimate_meshes_to_budget
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 

@@ -14,7 +14,7 @@ from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
-from mb2fmu.fmu.emit_c import emit_fmu_sources, is_motion_equation_unit, list_translation_units
+from mb2fmu.fmu.emit_c import emit_fmu_sources, is_motion_equation_translation_unit, list_translation_units
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuTarget
 from mb2fmu.fmu.toolchain import host_platform
@@ -140,7 +140,7 @@ def test_fmus_of_source_code_link_into_one_program(pendulum, tmp_path):
         place = tmp_path / name
         several = ("-DMB2FMU_WITH_AVX2",) if host_platform().processor == "x86_64" else ()
         prefix = (f"-DFMI{fmi}_FUNCTION_PREFIX={name}_", f"-DNAME(x)={name}_##x")
-        equations = [file for file in list_translation_units(sources) if is_motion_equation_unit(file)]
+        equations = [file for file in list_translation_units(sources) if is_motion_equation_translation_unit(file)]
         compiled(sources, place, *several, "-c", *list_translation_units(sources))
         compiled(sources, place, *prefix, "-c", "caller.c")
         for file in equations if several else ():
@@ -173,7 +173,7 @@ def test_one_fmu_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
     sources = emit_fmu_sources(native, described).joined(FileTree({"sources/caller.c": caller.encode()}))
     several = ("-DMB2FMU_WITH_AVX2",) if host_platform().processor == "x86_64" else ()
-    equations = [file for file in list_translation_units(sources) if is_motion_equation_unit(file)]
+    equations = [file for file in list_translation_units(sources) if is_motion_equation_translation_unit(file)]
     ways = {
         "left_": (f"-DFMI{fmi}_FUNCTION_PREFIX=left_",),
         "right_": (f"-DFMI{fmi}_OVERRIDE_FUNCTION_PREFIX", f"-DFMI{fmi}_ACTUAL_FUNCTION_PREFIX=right_"),

@@ -12,7 +12,7 @@ from fmpy.fmi3 import FMU3Slave
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import CoupledSystem, pipeline
-from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
+from mb2fmu.pipeline.system_runs.coupled_system_run import wire_loaded_system
 from mb2fmu.systems import simulate_system
 
 ARM = robot(

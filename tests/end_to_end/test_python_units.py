@@ -11,7 +11,7 @@ from shorter_validations import shorten_validations
 
 from mb2fmu import Mb2FmuError, derive, pipeline
 from mb2fmu.model import load
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 
 FOLDER = Path(__file__).parents[2] / "models"
 MODELS = sorted(path for path in FOLDER.glob("*.py") if path.stem not in LARGE)

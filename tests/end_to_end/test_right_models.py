@@ -23,6 +23,7 @@ REPEATED = {
     "power_that_a_step_guards",
     "root_of_a_maximum",
     "half_circle_that_a_piecewise_guards",
+    "wheels_whose_play_rattles",
 }
 """Of kinds that others stand for by day."""
 

@@ -12,21 +12,21 @@ from sympy.physics.mechanics import dynamicsymbols
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
-    Dependency,
-    DescribedUnit,
     DisplayUnit,
     FmiVersion,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    InterfaceUnit,
+    VariableDependency,
 )
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember
 from mb2fmu.fmu.interface.interface_description import (
     LOG_CATEGORIES,
-    describe_native_capabilities,
+    describe_capabilities,
     describe_solver_parameters,
     describe_solver_type,
 )
@@ -74,8 +74,10 @@ def pendulum_interface(
     """What describes the pendulum; ``changes`` replace attributes, to break laws."""
     everything = ("time", *STATES, "tau", *PARAMETERS)
 
-    def on(*names: str, constant: tuple[str, ...] = ()) -> tuple[Dependency, ...]:
-        return tuple(Dependency(n, "constant" if n in constant else "dependent") for n in everything if n in names)
+    def on(*names: str, constant: tuple[str, ...] = ()) -> tuple[VariableDependency, ...]:
+        return tuple(
+            VariableDependency(n, "constant" if n in constant else "dependent") for n in everything if n in names
+        )
 
     motion = on("q", "u", "tau", *PARAMETERS)
     variables = [
@@ -122,12 +124,12 @@ def pendulum_interface(
         "token": str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {solver}")),
         "variables": tuple(FmuVariable(value_reference=i, **v) for i, v in enumerate(variables)),  # type: ignore[arg-type]
         "units": tuple(
-            DescribedUnit(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
+            InterfaceUnit(unit, 1.0, 0.0, powers, shown.get(unit, ())) for unit, powers in exponents.items()
         ),
         "experiment": DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         "solver": solver or FmuSolverSettings("explicit", 1e-6),
         "log_categories": LOG_CATEGORIES,
-        "capabilities": Capabilities(needs_execution_tool=True, state=True),
+        "capabilities": FmuCapabilities(needs_execution_tool=True, state=True),
         "generation_tool": "mb2fmu",
     }
     return FmuInterface(**{**description, **changes})  # type: ignore[arg-type]
@@ -144,9 +146,9 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
         dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
     ]
     members = (
-        DescribedTerminalMember("tau", "tau", "inflow"),
-        DescribedTerminalMember("phi", "q"),
-        DescribedTerminalMember("w", "u"),
+        TerminalMember("tau", "tau", "inflow"),
+        TerminalMember("phi", "q"),
+        TerminalMember("w", "u"),
     )
     target = FmuTarget(fmi, "native")
     native = {
@@ -154,7 +156,7 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
         "variables": (*typed, solver, step),
         "types": (*types.values(), enumerated),
         "terminals": (Terminal("tau", members, "the drive"),),
-        "capabilities": describe_native_capabilities(target),
+        "capabilities": describe_capabilities(target),
     }
     return dataclasses.replace(python, **{**native, **changes})  # type: ignore[arg-type]
 

@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
@@ -97,7 +97,7 @@ class Subject:
     @cached_property
     def read(self) -> Mechanism:
         """As it was read, and nothing more: what the formulation adds, it adds to every fault of reading too."""
-        return model_derivation.load_and_import_model(self.derivation.checked, None, Stopwatch(None))[1]
+        return model_derivation.load_and_import_model(self.derivation.checked, None, StageStopwatch(None))[1]
 
     @cached_property
     def reference(self) -> ReferenceEquations:

@@ -13,7 +13,7 @@ from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
 from mb2fmu.mechanics.equations.latch_equations import LatchedRow, LatchRecord
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 
 SLIGHTLY = sm.Float("1.03")
 

@@ -26,10 +26,10 @@ from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import ModelDefinition
 from mb2fmu.pipeline.derivation import model_derivation
-from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
+from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
 from mb2fmu.validation import ReferenceData, ValidationResult
 from mb2fmu.validation.conformity_checks import check_conformity
@@ -160,7 +160,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
     used = derivation.equations.method
     if mutant.level == "reading":
         wrong = derivation.mechanism
-        stage = Stopwatch(None)
+        stage = StageStopwatch(None)
         return validation_run.validate_fmu(unit, subject.derivation.checked, wrong, used, stage).result
     result = _against_the_reference(subject, derivation, unit, subject.yardstick)
     if not result.passed:

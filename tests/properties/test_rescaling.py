@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import matches_lagrangian_kinetic_energy
 from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_start_error_growth
 from mb2fmu.validation.api_checks import derivative_api_checks
@@ -168,13 +168,13 @@ def test_a_loop_that_is_read_again_is_drawn_together_as_its_fmu_is(small_four_ba
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right FMU failed."""
     unit = small_four_bar
     checked, read = model_derivation.load_and_import_model(
-        rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, Stopwatch(None)
+        rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, StageStopwatch(None)
     )
     assert validation.run_independent_checks(unit, checked, read).passed
     wrong = rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL)
     loads = tuple(me.Force(load.point, (1 + 1e-6) * load.force) for load in wrong.mechanics.loads)
     wrong.mechanics = replace(wrong.mechanics, loads=loads)
-    checked, read = model_derivation.load_and_import_model(wrong, None, Stopwatch(None))
+    checked, read = model_derivation.load_and_import_model(wrong, None, StageStopwatch(None))
     assert not validation.run_independent_checks(unit, checked, read).passed
 
 

@@ -13,7 +13,7 @@ from mb2fmu import export
 from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _suggest_finer_stepping
 from mb2fmu.model.model_template import write_model_template
-from mb2fmu.systems.system_port_links import SteppingSettings
+from mb2fmu.systems.port_and_bond_records import SteppingSettings
 
 ROOT = Path(__file__).parents[2]
 

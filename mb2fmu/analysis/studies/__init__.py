@@ -1,6 +1,6 @@
 """Studies: many runs of one model or unit, and their evaluation.
 
-Input: a compiled program (``ensembles``), or any unit by its file (``plans``, ``cases``, ``running``). Output: arrays,
+Input: a compiled program (``ensembles``), or any FMU by its file (``plans``, ``cases``, ``running``). Output: arrays,
 and folders of results. ``fitting`` finds parameters from measurements.
 
 Promises: an instance moves as the FMU's solver moves it, to the last bit, whatever runs beside it; a failing case is a

@@ -164,7 +164,7 @@ class Ensemble:
         states, outputs = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
         (states, by_state), (outputs, by_output) = (_separate_derivatives(each, len(to)) for each in (states, outputs))
         reduced, by_reduced = kept.finish(messages)
-        said = [reason for block in blocks for reason in block.no_derivatives or block.messages] if to else messages
+        reasons = [reason for block in blocks for reason in block.no_derivatives or block.messages] if to else messages
         return CompiledModelEnsembleRuns(
             time,
             states,
@@ -177,13 +177,13 @@ class Ensemble:
             by_state,
             by_output,
             by_reduced,
-            tuple(first or then for first, then in zip(messages, said, strict=True)),
+            tuple(first or then for first, then in zip(messages, reasons, strict=True)),
         )
 
     def _read_outputs(self, wanted: Mapping[str, OutputReduction], *, trajectories: bool) -> list[int]:
         """Return the places of the outputs that a run must give: all of them, or the reduced ones."""
-        asked = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
-        return [self.output_names.index(name) for name in asked]
+        recorded_outputs = self.output_names if trajectories else dict.fromkeys(one.output for one in wanted.values())
+        return [self.output_names.index(name) for name in recorded_outputs]
 
     def _starts(self, n: int, given: Mapping[str, npt.ArrayLike]) -> tuple[Floats, Floats]:
         """Return states (n, n_x) and parameters (n, n_p) of n instances, with the given values set."""
@@ -367,7 +367,7 @@ def _integrate_fixed_steps(
         if keep:
             path_x[:, point] = x
         if select:
-            # As in a unit, inputs change after the outputs of a communication point have been read.
+            # As in an FMU, inputs change after the outputs of a communication point have been read.
             path_y[:, point] = ensemble.outputs(clock, x, r, p)[:, list(select)]
     return BatchResult(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
 

@@ -45,7 +45,7 @@ class _FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         own: The worker was started by this program, and ends with it.
     """
 
-    idempotent = True  # told again, because a worker ended meanwhile, those that have it keep it
+    idempotent = True  # called again, because a worker ended meanwhile: those that have it keep it
 
     def __init__(self, key: str, content: bytes, job: StudyCaseData, *, own: bool) -> None:
         self.key, self.content, self.job, self.own = key, content, job, own

@@ -88,7 +88,7 @@ class FmuBatchIntegrator:
             ctypes.c_long,
             ctypes.c_long,
         ]
-        self._said: dict[int, str] = {}
+        self._messages: dict[int, str] = {}
         self._record = _BatchFmuStruct(
             **{name: ctypes.cast(getattr(fmu, name), ctypes.c_void_p).value for name in _FMI_FUNCTIONS}
         )
@@ -102,7 +102,7 @@ class FmuBatchIntegrator:
             b"instance", _CO_SIMULATION, places.token.encode(), None, ctypes.byref(self._callbacks), 0, 1
         )
         if not self._record.component:
-            raise ToolError(f"the FMU makes no instance: {self._said.get(0, 'it does not say why')}")
+            raise ToolError(f"the FMU makes no instance: {self._messages.get(0, 'it does not say why')}")
 
     def __del__(self) -> None:
         """Free the instance."""
@@ -115,18 +115,18 @@ class FmuBatchIntegrator:
         """Move instances to their last communication points; arguments as of ``CompiledIntegrator``."""
         places = self._places
         widths = (len(places.states), len(places.inputs), len(places.parameters))
-        asked = BatchArguments(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
+        arguments = BatchArguments(x0, p, course, widths, len(places.outputs), states=states, outputs=outputs)
         selected = np.array([places.outputs[place] for place in outputs], dtype=np.uint32)
         self._record.selected = selected.ctypes.data
-        self._said.clear()
-        self._run(ctypes.byref(self._record), ctypes.byref(asked.record), 0, len(x0))
-        return asked.read_batch_result(self._said)
+        self._messages.clear()
+        self._run(ctypes.byref(self._record), ctypes.byref(arguments.record), 0, len(x0))
+        return arguments.read_batch_result(self._messages)
 
     def _hear(self, _environment: object, _name: bytes, status: int, _category: bytes, message: bytes) -> None:
         """Keep an instance's last message, unless it only warns."""
         if status > 1:
             text = message.decode(errors="replace").replace("##", "#").replace("%%", "%")
-            self._said[int(self._record.instance)] = text
+            self._messages[int(self._record.instance)] = text
 
 
 def find_value_references(

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 from scipy.stats import t as student
 
-from mb2fmu.analysis.fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 
 Floats = npt.NDArray[np.float64]
@@ -131,11 +131,11 @@ def fit_unknowns(
     left = search.residuals(found)
     noise = {name: float(np.sqrt(np.mean(left[names == name] ** 2))) for name in spread}
     clean = all(noise[name] <= NUMERICAL_NOISE_RATIO * spread[name] for name in spread)
-    judged = _estimate_uncertainty(search, found, weights, noise, clean=clean)
+    fit_result = _estimate_uncertainty(search, found, weights, noise, clean=clean)
     if clean:
-        return judged
+        return fit_result
     coarse = np.array([noise[name] > INTEGRATION_ERROR_RATIO * spread[name] for name in names])
-    return replace(judged, words=(*judged.words, *_systematic_error_notes(left[coarse], names[coarse])))
+    return replace(fit_result, words=(*fit_result.words, *_systematic_error_notes(left[coarse], names[coarse])))
 
 
 class _LeastSquaresSearch:

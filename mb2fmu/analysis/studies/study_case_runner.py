@@ -115,7 +115,7 @@ class StudyCaseRunner:
         self._request = {**job.request, "unzipped": str(unzipped), "variables": list(job.read)}
         self._instance: Any = None
         self._resets: bool | None = None
-        self._said = io.StringIO()
+        self._message_log = io.StringIO()
         self._lock = threading.Lock()
         self._deadline = float("inf")
         self._through = bool(job.kept) or any(column.take != "end" for column in job.columns)
@@ -169,8 +169,8 @@ class StudyCaseRunner:
         job = self._job
         path = np.full((len(job.held) + 1, len(job.read)), np.nan)
         self._deadline = time.monotonic() + job.time_limit
-        self._said.seek(0)
-        self._said.truncate()
+        self._message_log.seek(0)
+        self._message_log.truncate()
         message = ""
         try:
             message = self._stepped(case, path)
@@ -200,7 +200,7 @@ class StudyCaseRunner:
         rows = held.tolist()
         if self._instance is None:
             self._instance = INSTANCE_CLASSES[self._request["kind"], self._request["version"]](
-                self._request, FmuMessageLog(self._said)
+                self._request, FmuMessageLog(self._message_log)
             )
         else:
             self._instance.reset()
@@ -231,7 +231,7 @@ class StudyCaseRunner:
 
     def _last_words(self) -> str:
         """Return the FMU's last message."""
-        lines = self._said.getvalue().splitlines()
+        lines = self._message_log.getvalue().splitlines()
         return f" ({json.loads(lines[-1])[2]})" if lines else ""
 
     def _drop(self) -> None:

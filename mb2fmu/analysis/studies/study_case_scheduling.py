@@ -26,7 +26,7 @@ _MIN_DURATION_FOR_OVERHEAD_S = 5.0
 _MAX_CHUNK_GROWTH = 8
 _MAX_CHUNK_CASES = 20_000
 CHUNKS_PER_WORKER = 2
-"""Chunks per worker that are handed out: one that runs, and one that waits."""
+"""Chunks per worker that are given out: one that runs, and one that waits."""
 
 
 class CaseExecutionEngine(Protocol):
@@ -77,7 +77,7 @@ class CaseRunTime:
     """Time spent on cases.
 
     Attributes:
-        elapsed: From the first chunk that was handed out to the last answer, s.
+        elapsed: From the first chunk that was given out to the last answer, s.
         cases: In the cases themselves, all workers together, s.
         workers: The most that there were.
     """

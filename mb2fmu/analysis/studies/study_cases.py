@@ -20,7 +20,7 @@ from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCas
 from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyRequestedResult, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
-from mb2fmu.model.value_overrides import parse_number
+from mb2fmu.model.value_overrides import parse_value_in_unit
 from mb2fmu.units import display_conversion
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def sample_study_cases(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StudyWithCases:
+class ResolvedStudy:
     """A resolved study.
 
     Attributes:
@@ -169,7 +169,7 @@ def resolve_study_names(
     defaults: Mapping[str, InputSignal],
     read_signals: ReadSignals,
     earlier: Sequence[Fault] = (),
-) -> StudyWithCases:
+) -> ResolvedStudy:
     """Look up all names of the plan.
 
     Args:
@@ -177,7 +177,7 @@ def resolve_study_names(
         fmu: Its description.
         table: Of the cases, if the plan names one.
         defaults: FMU name of an input → what it follows where the plan says nothing.
-        read_signals: Makes functions of time from formulas, given the FMUs of all inputs and the end in s.
+        read_signals: Makes functions of time from formulas, given the units of all inputs and the end in s.
         earlier: What is wrong with the plan itself, and left out of it.
 
     Raises:
@@ -205,7 +205,7 @@ class _StudyResolver:
         table: ValidationDataTable | None,
         defaults: Mapping[str, InputSignal],
         read_signals: ReadSignals,
-    ) -> StudyWithCases:
+    ) -> ResolvedStudy:
         """Return the whole study: variables, results and cases."""
         self._plan = plan = self._spread(self._plan)
         step, steps = self._times()
@@ -224,7 +224,7 @@ class _StudyResolver:
             read=tuple(self._fmu.variables[name].reference for name in read), names=tuple(read), columns=columns,
             kept=tuple(read.index(name) for name in plan.trajectories), time_limit=plan.time_limit,
         )  # fmt: skip
-        return StudyWithCases(
+        return ResolvedStudy(
             plan, str(self._described.attributes.get("modelName", "")), {name: self._unit_of(name) for name in names},
             cases,
             {each.name: "s" if each.take == "first-crossing" else self._unit_of(each.of) for each in wanted}, wanted,
@@ -456,7 +456,7 @@ class _StudyResolver:
     def _number(self, name: str, value: Value, where: str, key: str = "") -> float:
         """Return a value in the variable's unit; add a fault, and return 0, if it cannot be read."""
         try:
-            return parse_number(value, self._unit_of(name))
+            return parse_value_in_unit(value, self._unit_of(name))
         except ValueError as error:
             self._fault(
                 str(error), f"{where}.{key or name}", f"write a number in {self._unit_of(name)}, or one with a unit"

@@ -146,7 +146,7 @@ def read_study_plan(content: Mapping[str, Any]) -> StudyPlan:
 
 
 def plan_lacks_fmu_and_model(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
-    """Return whether a faulty plan names no unit or model, so that nothing can be checked against one."""
+    """Return whether a faulty plan names no FMU or model, so that nothing can be checked against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
     return not plan.source or bool(of_arguments and not plan.source_is_fmu)
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from mb2fmu.analysis.studies import trajectory_files
 from mb2fmu.analysis.studies.study_case_runner import CaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import CaseRunTime
-from mb2fmu.analysis.studies.study_cases import StudyWithCases
+from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.package.atomic_publishing import report_write_failure, write_file_atomically
@@ -62,7 +62,7 @@ class StudyStore:
         effort: What the cases of this run took, if any were run; reported in the manifest.
     """
 
-    def __init__(self, folder: Path, study: StudyWithCases, fmu: tuple[str, bytes], written: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, study: ResolvedStudy, fmu: tuple[str, bytes], written: Mapping[str, Any]) -> None:
         self.folder, self.study, self._fmu = folder, study, fmu
         self.done = np.zeros(len(study.cases), dtype=bool)
         self.failed = 0

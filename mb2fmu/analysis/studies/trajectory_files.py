@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseData
-from mb2fmu.analysis.studies.study_cases import StudyWithCases
+from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package.atomic_publishing import make_unpublished_folder
 
@@ -45,7 +45,7 @@ def format_trajectory_table(job: StudyCaseData, cases: IndexArray, paths: Floats
     return sink.getvalue()
 
 
-def join_trajectory_arrays(study: StudyWithCases, folder: Path) -> None:
+def join_trajectory_arrays(study: ResolvedStudy, folder: Path) -> None:
     """Join the tables of a study in one Zarr group, which appears whole.
 
     It has ``case``, ``time`` (s) and an array (n, n_t) per variable, with its unit; rows of failed cases are NaN.

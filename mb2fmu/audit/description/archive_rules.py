@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 from mb2fmu.errors import Fault, PackageError
 
 MAX_UNPACKED_BYTES = 2 * 1024**3

@@ -11,13 +11,13 @@ from mb2fmu.audit.description.description_records import (
     DescribedUnknown,
     DescribedVariable,
 )
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 _DEPENDENCY_KINDS = frozenset({"dependent", "constant", "fixed", "tunable", "discrete"})
 _INITIAL_DEPENDENCY_KINDS = frozenset({"dependent", "constant"})
 
 
-def check_structure(description: DescribedModel) -> Iterator[RuleViolation]:
+def check_model_structure(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield violations of the rules about the model structure and its dependencies."""
     for unknown in description.unknowns:
         if unknown.variable is None:

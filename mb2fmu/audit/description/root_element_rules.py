@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, parse_number
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 _C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z\Z")

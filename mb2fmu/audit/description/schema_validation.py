@@ -10,11 +10,11 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.audit.carried_reference import read_carried_reference
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS, DescribedModel
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.embedded_reference_run import read_embedded_reference_run
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MANIFEST_NAME = "fmi-ls-manifest.xml"
 """Of a layered standard, in its folder below ``extra``."""
@@ -97,7 +97,7 @@ def _check_manifests(archive: FmuArchive) -> Iterator[RuleViolation]:
             yield RuleViolation("archive.manifest", message, f"{name}:{root.sourceline}")
         if root.tag == _REFERENCES_TAG:
             yield from _check_reference_manifest(name, root)
-            for fault in read_carried_reference(archive.contents)[1]:
+            for fault in read_embedded_reference_run(archive.contents)[1]:
                 yield RuleViolation("archive.manifest", fault.what, fault.where)
 
 

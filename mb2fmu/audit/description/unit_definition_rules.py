@@ -15,7 +15,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     parse_number,
 )
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 from mb2fmu.units import BASE_UNITS, Exponent, UnitOfMeasurement, parse_unit
 
 _TRUE_TEXTS = frozenset({"true", "1"})

@@ -14,7 +14,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     parse_number,
 )
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 _NAME_PART = r"(?:[A-Za-z_][A-Za-z_0-9]*|'(?:[A-Za-z_0-9!#$%&()*+,\-./:;<>=?@\[\]^{}|~ ]|\\['\"?\\abfnrtv])+')"
 _INDICES = r"(?:\[\d+(?:,\d+)*\])?"

@@ -63,7 +63,7 @@ class DiscreteMemoryLookup:
     :data:`MEMORY_LATTICE_SPACING` over a lattice of places. So a value depends on its arguments and on nothing that
     was requested before: not on the steps that an integrator rejected, nor on the order of questions. Memory that
         changes from one accepted step to the next,
-    as units have it, is given as ``m``, and entry point ``remember`` says what it becomes.
+    as FMUs have it, is given as ``m``, and entry point ``remember`` says what it becomes.
 
     Args:
         remember: Gives the memory after an accepted step.

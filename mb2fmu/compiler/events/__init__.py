@@ -5,14 +5,14 @@ model's own events. Output: a program without jumps, with ``indicators`` (margin
 ``surfaces`` (the switches' arguments, and factors of what sticks), ``event`` (states after it, conditions that hold),
 and ``next_time_event`` with ``instants`` where switches depend on time alone. Reasons: docs/decisions/0035.
 
-Promises: a program without switches and events is handed back as it is, the same object.
+Promises: a program without switches and events is returned as it is, the same object.
 
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
-from mb2fmu.compiler.events.sign_removal import SLIP_ENTRY, remove_signs
+from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_signs
 from mb2fmu.compiler.events.switch_to_mode_conversion import (
-    Switch,
+    ProgramSwitch,
     SwitchKind,
     convert_switches_to_modes,
     list_program_switches,
@@ -20,7 +20,7 @@ from mb2fmu.compiler.events.switch_to_mode_conversion import (
 
 __all__ = [
     "SLIP_ENTRY",
-    "Switch",
+    "ProgramSwitch",
     "SwitchKind",
     "convert_switches_to_modes",
     "list_program_switches",

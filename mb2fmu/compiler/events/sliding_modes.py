@@ -14,18 +14,18 @@ not determined. As if each gave way a little, in proportion to what it can take,
 
     (B + T) σ = right,    T_ii = sign(B_ii) min(ε ρ_i / limit_i, ε' |B_ii|),    ρ_i² = Σ B_ij² over those held
 
-for a vanishing ε: frictions on one motion share it in proportion to the most that each can hold, and let go together.
+for a vanishing ε: frictions on one motion share it in proportion to the most that each can hold, and slip together.
 Of what is not vanishing the part is taken away that E = (B + T)⁻¹ T gives: 1 + E + E² − 3 E³ times the solution lacks 4
 e³ where B is regular (e < 1e-6), and does not magnify round-off where it is not (``regularized_constraint_systems`` has
 the same for constraints).
 
 Friction that nothing presses (B_ii = 0: the normal force is zero) can hold nothing. It is *idle*: σ = 0, and where
-ds/dt is not zero it is let go, the way in which s is driven.
+ds/dt is not zero it slips, the way in which s is driven.
 
 **What contacts and latches hold already, friction does not hold.** B_ii is round-off there: less than 1e-9 of F_ii,
 which it is where all contacts are open and all latches released (at a dead centre both vanish together). Such friction
 is idle, too, while s is next to nothing: it sticks with σ = 0, and contact or latch bear the whole load. A wall that
-moves drives s all the same, and friction slides on what the wall pushes: so it is s that lets it go, and not ds/dt.
+moves drives s all the same, and friction slides on what the wall pushes: so it is s that releases it, and not ds/dt.
 What drift has made of s is taken away at an event as if contacts were open (by F): one may open right then.
 """
 
@@ -103,8 +103,8 @@ class SlidingModeSystem:
     ) -> list[int]:
         """Return the values to compare with the limits, one node per sign: σ.
 
-        Where nothing presses and ds/dt is not zero it is more than the limit, with the sign of ds/dt: friction lets go.
-        What contacts and latches hold lets go where s is more than next to nothing.
+        Where nothing presses and ds/dt is not zero it is more than the limit, with the sign of ds/dt: friction slips.
+        What contacts and latches hold is released where s is more than next to nothing.
 
         Args:
             b: Where nodes are made.

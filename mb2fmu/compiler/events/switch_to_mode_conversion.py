@@ -68,7 +68,7 @@ _SEPARATELY_COPIED_ENTRIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class ProgramSwitch:
     """One mode.
 
     Attributes:
@@ -94,14 +94,14 @@ _MEMORY_LABEL_PREFIXES: dict[SwitchKind, str] = {
 }
 
 
-def list_program_switches(program: Program) -> tuple[Switch, ...]:
+def list_program_switches(program: Program) -> tuple[ProgramSwitch, ...]:
     """Return a program's modes from :func:`convert_switches_to_modes`, in order of their margins; conditions last."""
-    found: list[Switch] = []
+    found: list[ProgramSwitch] = []
     timed = set(program.entries[NEXT_TIME_EVENT_ENTRY].labels) if NEXT_TIME_EVENT_ENTRY in program.entries else set()
     for place, label in enumerate(program.layout.memory):
         for kind, prefix in _MEMORY_LABEL_PREFIXES.items():
             if label.startswith(prefix) and "indicators" in program.entries:
-                found.append(Switch(label.removeprefix(prefix), kind, place, f"{len(found)}" in timed))
+                found.append(ProgramSwitch(label.removeprefix(prefix), kind, place, f"{len(found)}" in timed))
     return tuple(found)
 
 
@@ -220,7 +220,7 @@ class _ModeAssignment:
     surfaces: Mapping[int, _SwitchSurface]
     modes: Mapping[_SwitchSurface, int]
     sticking: tuple[int, ...]
-    switches: tuple[Switch, ...]
+    switches: tuple[ProgramSwitch, ...]
 
     @classmethod
     def number_modes(
@@ -233,19 +233,23 @@ class _ModeAssignment:
         """Number the modes."""
         first = len(program.layout.memory)
         modes: dict[_SwitchSurface, int] = {}
-        switches: list[Switch] = []
+        switches: list[ProgramSwitch] = []
         for node, surface in surfaces.items():
             if node not in sticking and surface not in modes:
                 modes[surface] = len(modes)
                 steps: SwitchKind = "steps" if surface.steps else "relation"
-                switches.append(Switch(_describe_switch(program, node), steps, first + len(switches)))
+                switches.append(ProgramSwitch(_describe_switch(program, node), steps, first + len(switches)))
         for node in sticking:
             switches.append(
-                Switch(format_program_expression(program, int(program.a[node])), "sticking", first + len(switches))
+                ProgramSwitch(
+                    format_program_expression(program, int(program.a[node])), "sticking", first + len(switches)
+                )
             )
         for label in conditions:
             kind, _, name = label.partition(":")
-            switches.append(Switch(name, "ticks" if kind.endswith("ticks") else "condition", first + len(switches)))
+            switches.append(
+                ProgramSwitch(name, "ticks" if kind.endswith("ticks") else "condition", first + len(switches))
+            )
         return cls(program, surfaces, modes, tuple(sticking), tuple(switches))
 
     @property
@@ -254,7 +258,7 @@ class _ModeAssignment:
         return (*self.program.layout.memory, *(_MEMORY_LABEL_PREFIXES[each.kind] + each.name for each in self.switches))
 
     @property
-    def margins(self) -> tuple[Switch, ...]:
+    def margins(self) -> tuple[ProgramSwitch, ...]:
         """Switches that have a margin."""
         return tuple(each for each in self.switches if each.kind not in {"condition", "ticks"})
 

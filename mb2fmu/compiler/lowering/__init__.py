@@ -2,7 +2,7 @@
 
 Input: ``EquationsOfMotion``. Output: ``Program``; ``equation_lowering`` lists its entry points.
 
-Promises: equal subexpressions are computed once; nothing is evaluated that the asked results do not need (a position
+Promises: equal subexpressions are computed once; nothing is evaluated that requested results do not need (a position
 costs no linear solve); numbers stay exact until rounded once; the same equations give the same program, whatever
 ``PYTHONHASHSEED``.
 

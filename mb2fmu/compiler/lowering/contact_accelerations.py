@@ -145,21 +145,21 @@ class _FrictionlessContactLaws(ContactMobility):
         gaps = self._where_free(walker, [contact.stabilized_acceleration(e.u, self._free) for contact in each])
         walker.define(self._contacts.forces, [*W, *gaps, *(c.resting for c in each)], self._forces)
         self._define_sums(walker, e.u_dot, self._free, self._contacts.forces)
-        blows = [contact.impact_impulse for contact in each]
+        impulse_symbols = [contact.impact_impulse for contact in each]
         needs = [
             *W,
             *(c.rate(e.u) for c in each),
             *(sm.Piecewise((1, c.contact_condition(e.u)), (0, True)) for c in each),
         ]
         needs += [*(c.resting for c in each), *(c.restitution for c in each), *(c.resting_speed for c in each)]
-        walker.define([*blows, *(c.resting_after_impact for c in each)], needs, self._blows)
+        walker.define([*impulse_symbols, *(c.resting_after_impact for c in each)], needs, self._form_impact_nodes)
 
         def jumps(nodes: Sequence[int]) -> list[int]:
             """Return u+ - u-, from impulses and responses."""
-            struck, columns = nodes[:k], [nodes[k + n * i : k + n * i + n] for i in range(k)]
-            return [b.dot(struck, [column[i] for column in columns]) for i in range(n)]
+            impulses, columns = nodes[:k], [nodes[k + n * i : k + n * i + n] for i in range(k)]
+            return [b.dot(impulses, [column[i] for column in columns]) for i in range(n)]
 
-        walker.define(self._contacts.jumps, [*blows, *flat], jumps)
+        walker.define(self._contacts.jumps, [*impulse_symbols, *flat], jumps)
 
     def _square(self, nodes: Sequence[int]) -> NodeMatrix:
         """Return the leading k² nodes as a k × k matrix, row by row, for k contacts."""
@@ -173,15 +173,15 @@ class _FrictionlessContactLaws(ContactMobility):
         rests = [b.binary(Op.LT, half, node) for node in nodes[k * k + k :]]
         return solve_resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
 
-    def _blows(self, nodes: Sequence[int]) -> list[int]:
+    def _form_impact_nodes(self, nodes: Sequence[int]) -> list[int]:
         """Return impulses, then the contacts that rest after them."""
         b, k = self._builder, self._count
         rates, closed, resting, e, slow = (list(nodes[k * k + k * i : k * k + k * i + k]) for i in range(5))
         settled = [b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), speed) for speed in slow]
-        blows = FrictionlessImpactProblem(self._square(nodes), rates, closed, resting, e, slow, settled)
+        impact = FrictionlessImpactProblem(self._square(nodes), rates, closed, resting, e, slow, settled)
         if self._contacts.order == "sequential":
-            impulses, rests = solve_sequential_impulses(b, blows)
+            impulses, rests = solve_sequential_impulses(b, impact)
         else:
             poisson = self._contacts.each[0].law == "poisson"
-            impulses, rests = solve_simultaneous_impulses(b, blows, poisson=poisson)
+            impulses, rests = solve_simultaneous_impulses(b, impact, poisson=poisson)
         return [*impulses, *rests]

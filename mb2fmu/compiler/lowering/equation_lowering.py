@@ -268,7 +268,7 @@ def lower_equations_to_program(
     if optional and (equations.contacts or equations.latches):
         which = " and ".join(sorted(optional))
         what = f"{which} dynamics leave out the forces of contacts that rest and of closed latches"
-        raise LoweringError("entry points cannot be lowered:", [Fault(what, remedy="ask a model without them")])
+        raise LoweringError("entry points cannot be lowered:", [Fault(what, remedy="use a model without them")])
     sets = range(forces if "forward" in optional else 1)
     seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
     lowering = EquationsLowering.start_lowering(equations, seeds)

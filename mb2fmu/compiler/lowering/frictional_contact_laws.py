@@ -59,11 +59,11 @@ class FrictionalContactLaws(ContactMobility):
         rates = [row.rate(e.u) for row in contacts.rows]
         closed = [sm.Piecewise((1, c.contact_condition(e.u)), (0, True)) for c in each]
         laws = [*closed, *(c.restitution for c in each), *(c.resting_speed for c in each)]
-        blows = [row.impact_impulse for row in contacts.rows]
+        impulse_symbols = [row.impact_impulse for row in contacts.rows]
         behind = [*(c.resting_after_impact for c in each), *(f.sliding_after_impact for f in frictions)]
-        walker.define([*blows, *behind], [*known, *rates, *states, *laws], self._blows)
+        walker.define([*impulse_symbols, *behind], [*known, *rates, *states, *laws], self._form_impact_nodes)
         zeros = [sm.S.Zero] * len(e.u)
-        self._define_sums(walker, contacts.jumps, zeros, blows)
+        self._define_sums(walker, contacts.jumps, zeros, impulse_symbols)
         pushes = [sm.Dummy(f"push_{i}") for i in range(len(contacts.rows))]
         stays = [
             *(c.resting_after_change for c in each if c.resting_after_change),
@@ -96,10 +96,10 @@ class FrictionalContactLaws(ContactMobility):
             b.sub(b.select(onward, one, zero), b.select(backward, one, zero))
             for onward, backward in zip(onwards, backwards, strict=True)
         ]
-        rubs = [k for k, tangent in enumerate(self._tangents) if tangent >= 0]
+        with_friction = [k for k, tangent in enumerate(self._tangents) if tangent >= 0]
         sticks = [
             b.binary(Op.AND, rests[contact], b.binary(Op.EQ, sense, zero))
-            for contact, sense in zip(rubs, senses, strict=True)
+            for contact, sense in zip(with_friction, senses, strict=True)
         ]
         return rests, [*rests, *sticks], senses
 
@@ -111,12 +111,12 @@ class FrictionalContactLaws(ContactMobility):
         system = FrictionForceSolver(b, frictions, held, senses, f"the forces of {self._names}")
         return system.solve([b.neg(level) for level in rest[:size]])
 
-    def _blows(self, nodes: Sequence[int]) -> list[int]:
+    def _form_impact_nodes(self, nodes: Sequence[int]) -> list[int]:
         """Return impulses of all rows, then the contacts that rest after them, and their senses of sliding."""
         size, k = len(self._response), len(self._contacts.each)
         frictions, rest = self._known(nodes)
         rates, states, laws = rest[:size], rest[size : 2 * size], rest[2 * size :]
-        blows = FrictionalImpactProblem(
+        impact = FrictionalImpactProblem(
             frictions=frictions,
             rates=rates,
             resting=states[:k],
@@ -127,7 +127,7 @@ class FrictionalContactLaws(ContactMobility):
             laws=[contact.law for contact in self._contacts.each],
             names=self._names,
         )
-        return solve_frictional_impulses(self._builder, blows, sequential=self._contacts.order == "sequential")
+        return solve_frictional_impulses(self._builder, impact, sequential=self._contacts.order == "sequential")
 
     def _changes(self, nodes: Sequence[int]) -> list[int]:
         """Return new modes, then impulses that stop drift of held rows and give new slip the sign of its sense.
@@ -140,8 +140,10 @@ class FrictionalContactLaws(ContactMobility):
         slow, least, due = rest[3 * size : 3 * size + k], rest[3 * size + k : -1], rest[-1]
         rests, _, senses = self._modes(states)
         zero, one = b.constant(0.0), b.constant(1.0)
-        rubs = [contact for contact, tangent in enumerate(self._tangents) if tangent >= 0]
-        known = [self._sense(rates[k + place], senses[place], slow[contact]) for place, contact in enumerate(rubs)]
+        with_friction = [contact for contact, tangent in enumerate(self._tangents) if tangent >= 0]
+        known = [
+            self._sense(rates[k + place], senses[place], slow[contact]) for place, contact in enumerate(with_friction)
+        ]
         now = ([b.select(each, one, zero) for each in rests], senses)
         chosen = choose_contact_modes(
             b, CoulombContactProblem(frictions.W, levels, self._tangents, frictions.coefficients, rests, known, now)
@@ -151,7 +153,7 @@ class FrictionalContactLaws(ContactMobility):
         along, senses, begins = [], [], []
         for place, (sense, enough, sticks) in enumerate(zip(chosen.senses, least, chosen.stuck, strict=True)):
             forth = b.mul(sense, rates[k + place])
-            still = b.binary(Op.LT, forth, b.mul(b.constant(float(ZERO_SLIP_RATIO)), slow[rubs[place]]))
+            still = b.binary(Op.LT, forth, b.mul(b.constant(float(ZERO_SLIP_RATIO)), slow[with_friction[place]]))
             turns = b.binary(
                 Op.OR, b.binary(Op.EQ, known[place], zero), still
             )  # else the gap's rate would turn it back

@@ -141,10 +141,10 @@ class LatchLaws:
     def _define_closing(self, walker: SympyLowering) -> None:
         """Define impulses of latches that close at this instant, and the jumps of speeds."""
         b, r, e, latches = self._builder, len(self._rows), self._equations, self._latches
-        blows = [row.impact_impulse for row in self._rows]
+        impulse_symbols = [row.impact_impulse for row in self._rows]
         needs = [*self._held(), *latches.holding_flags, *latches.closing_flags, *(row.rate(e.u) for row in self._rows)]
 
-        def struck(nodes: Sequence[int]) -> list[int]:
+        def form_closing_impulses(nodes: Sequence[int]) -> list[int]:
             """Return one impulse per row; 0 where nothing closes."""
             W, rest = split_nodes_by_size(nodes[: r * r], r), nodes[r * r :]
             half, zero = b.constant(MODE_THRESHOLD), b.constant(0.0)
@@ -153,5 +153,7 @@ class LatchLaws:
             system = ActiveRowSystem(b, W, held, "the impulses of latches")
             return [b.select(some, impulse, zero) for impulse in system.solve([b.neg(x) for x in rest[2 * r :]])]
 
-        walker.define(blows, needs, struck)
-        define_contact_response_sums(b, walker, latches.jumps, [sm.S.Zero] * len(e.u), self._columns[:r], blows)
+        walker.define(impulse_symbols, needs, form_closing_impulses)
+        define_contact_response_sums(
+            b, walker, latches.jumps, [sm.S.Zero] * len(e.u), self._columns[:r], impulse_symbols
+        )

@@ -113,7 +113,7 @@ class PositionProjection:
         """Return F = s φ(x − Dᵀ y) in terms of y.
 
         Args:
-            filled: Places of D that are handed in.
+            filled: Places of D that are given.
             held: Places of D Dᵀ that are.
         """
         n, m, k = len(self._q), len(self._phi), len(self._others)

@@ -274,7 +274,7 @@ def _make_kink_number_table(name: str, kinks: list[float], width: float) -> Piec
 
 
 def _lower_sign(b: ProgramBuilder, _expression: sm.Basic, n: Nodes) -> int:
-    """Return sign(a); with the break-away ratio where it has one, at least 1: less would hold, and let go at once."""
+    """Return sign(a); with the break-away ratio where it has one, at least 1: less would stick, and slip at once."""
     one = b.constant(1.0)
     return b.sticking_sign_node(n[0], b.binary(Op.MAX, n[1], one) if len(n) > 1 else one)
 

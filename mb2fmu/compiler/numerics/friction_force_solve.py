@@ -60,17 +60,17 @@ class FrictionForceSolver:
         W = frictions.W
         self._builder, self._held = b, held
         self._scales = scales = [b.div(one, b.unary(Op.SQRT, W[i][i])) for i in range(n)]
-        rubs = {tangent: k for k, tangent in enumerate(frictions.tangents) if tangent >= 0}
+        contact_of_tangent = {tangent: k for k, tangent in enumerate(frictions.tangents) if tangent >= 0}
         ratio = {
             tangent: b.div(b.mul(b.mul(mu, sense), scales[k]), scales[tangent])
-            for (tangent, k), mu, sense in zip(rubs.items(), frictions.coefficients, senses, strict=True)
+            for (tangent, k), mu, sense in zip(contact_of_tangent.items(), frictions.coefficients, senses, strict=True)
         }
         self._matrix = [
             [
                 b.select(
                     held[i],
                     one if i == j else b.mul(b.mul(scales[i], scales[j]), W[i][j]),
-                    one if i == j else ratio[i] if rubs.get(i) == j else zero,
+                    one if i == j else ratio[i] if contact_of_tangent.get(i) == j else zero,
                 )
                 for j in range(n)
             ]

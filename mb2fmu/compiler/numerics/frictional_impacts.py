@@ -63,66 +63,68 @@ class _ImpactSolution:
     slides: list[int]
 
 
-def solve_frictional_impulses(b: ProgramBuilder, blows: FrictionalImpactProblem, *, sequential: bool) -> list[int]:
+def solve_frictional_impulses(b: ProgramBuilder, impact: FrictionalImpactProblem, *, sequential: bool) -> list[int]:
     """Return impulses row by row, then the contacts that rest after the impact, then senses of slip.
 
     Args:
         b: Takes the nodes.
-        blows: Just before.
-        sequential: Each contact that approaches is struck by itself, in order; else all that are closed together.
+        impact: Just before.
+        sequential: Each approaching contact has an impact of its own, in order; else all that are closed together.
     """
-    count = len(blows.resting)
-    found = _ImpactSolution([b.constant(0.0)] * len(blows.rates), [*blows.resting], [*blows.sliding])
+    count = len(impact.resting)
+    found = _ImpactSolution([b.constant(0.0)] * len(impact.rates), [*impact.resting], [*impact.sliding])
     for some in [[k] for k in range(count)] if sequential else [[*range(count)]]:
-        _apply_impact(b, blows, some, found)
-    W, zero = blows.frictions.W, b.constant(0.0)
+        _apply_impact(b, impact, some, found)
+    W, zero = impact.frictions.W, b.constant(0.0)
     rests = []
     for k in range(count):
-        v = b.sum([blows.rates[k], b.dot(W[k], found.impulses)])
-        drifted = b.select(blows.resting[k], b.binary(Op.MAX, blows.rates[k], zero), zero)
-        thrown = b.binary(Op.LT, b.add(drifted, b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), blows.rest_below[k])), v)
+        v = b.sum([impact.rates[k], b.dot(W[k], found.impulses)])
+        drifted = b.select(impact.resting[k], b.binary(Op.MAX, impact.rates[k], zero), zero)
+        thrown = b.binary(
+            Op.LT, b.add(drifted, b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), impact.rest_below[k])), v
+        )
         rests.append(b.select(thrown, zero, found.rests[k]))
-    rubs = [k for k, tangent in enumerate(blows.frictions.tangents) if tangent >= 0]
+    with_friction = [k for k, tangent in enumerate(impact.frictions.tangents) if tangent >= 0]
     slides = [
         b.select(b.binary(Op.LT, b.constant(MODE_THRESHOLD), rests[k]), sense, zero)
-        for k, sense in zip(rubs, found.slides, strict=True)
+        for k, sense in zip(with_friction, found.slides, strict=True)
     ]
     return [*found.impulses, *rests, *slides]
 
 
 def _apply_impact(
-    b: ProgramBuilder, blows: FrictionalImpactProblem, some: Sequence[int], found: _ImpactSolution
+    b: ProgramBuilder, impact: FrictionalImpactProblem, some: Sequence[int], found: _ImpactSolution
 ) -> None:
-    """Strike some contacts together, if one of them approaches."""
+    """Apply one impact to some contacts together, if one of them approaches."""
     zero, half = b.constant(0.0), b.constant(MODE_THRESHOLD)
-    whole = blows.frictions
+    whole = impact.frictions
     tangents = [whole.tangents[k] for k in some if whole.tangents[k] >= 0]
     rows = [*some, *tangents]
     places = iter(range(len(some), len(rows)))
-    first = len(blows.resting)
+    first = len(impact.resting)
     part = FrictionContactRows(
         [[whole.W[i][j] for j in rows] for i in rows],
         [next(places) if whole.tangents[k] >= 0 else -1 for k in some],
         [whole.coefficients[row - first] for row in tangents],
     )
-    v = [b.sum([blows.rates[row], b.dot(whole.W[row], found.impulses)]) for row in rows]
-    closed = [b.binary(Op.LT, half, blows.closed[k]) for k in some]
+    v = [b.sum([impact.rates[row], b.dot(whole.W[row], found.impulses)]) for row in rows]
+    closed = [b.binary(Op.LT, half, impact.closed[k]) for k in some]
     hit, plastic, e = zero, [], []
     for place, k in enumerate(some):
-        settled = b.mul(b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), blows.rest_below[k]), blows.resting[k])
+        settled = b.mul(b.mul(b.constant(float(REIMPACT_SPEED_RATIO)), impact.rest_below[k]), impact.resting[k])
         approaches = b.binary(Op.LT, b.add(v[place], settled), zero)
         hit = b.binary(Op.OR, hit, b.select(closed[place], approaches, zero))
-        slow = b.binary(Op.LT, b.mul(blows.restitution[k], b.neg(v[place])), blows.rest_below[k])
+        slow = b.binary(Op.LT, b.mul(impact.restitution[k], b.neg(v[place])), impact.rest_below[k])
         plastic.append(slow)
-        e.append(b.select(slow, zero, blows.restitution[k]))
+        e.append(b.select(slow, zero, impact.restitution[k]))
     present = [b.select(hit, each, zero) for each in closed]
-    law = _apply_poisson_restitution if blows.laws[some[0]] == "poisson" else _apply_newton_restitution
-    impulses, senses = law(b, part, v, e, present, blows.names)
+    law = _apply_poisson_restitution if impact.laws[some[0]] == "poisson" else _apply_newton_restitution
+    impulses, senses = law(b, part, v, e, present, impact.names)
     for row, impulse in zip(rows, impulses, strict=True):
         found.impulses[row] = b.add(found.impulses[row], impulse)
     for place, k in enumerate(some):
         pressed = b.binary(Op.AND, present[place], b.binary(Op.LT, zero, impulses[place]))
-        stays = b.binary(Op.MAX, plastic[place], blows.resting[k]) if len(some) > 1 else plastic[place]
+        stays = b.binary(Op.MAX, plastic[place], impact.resting[k]) if len(some) > 1 else plastic[place]
         found.rests[k] = b.select(pressed, stays, found.rests[k])
     for row, sense in zip(tangents, senses, strict=True):
         found.slides[row - first] = b.select(hit, sense, found.slides[row - first])

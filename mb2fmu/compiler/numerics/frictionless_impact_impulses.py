@@ -115,7 +115,7 @@ class FrictionlessImpactProblem:
         resting: 1 or 0.
         restitution: Coefficients.
         rest_below: Speeds.
-        settled: Speeds by which a resting contact must approach to be struck, or part to be thrown off.
+        settled: Speeds at which a resting contact must approach for another impact, or part to open.
     """
 
     W: NodeMatrix
@@ -127,24 +127,24 @@ class FrictionlessImpactProblem:
     settled: Sequence[int]
 
 
-def solve_sequential_impulses(b: ProgramBuilder, blows: FrictionlessImpactProblem) -> tuple[list[int], list[int]]:
-    """Return impulses and resting contacts: approaching contacts are struck one by one, in order."""
+def solve_sequential_impulses(b: ProgramBuilder, impact: FrictionlessImpactProblem) -> tuple[list[int], list[int]]:
+    """Return impulses and resting contacts: approaching contacts have their impacts one by one, in order."""
     zero = b.constant(0.0)
     impulses: list[int] = []
     rests = []
-    for k in range(len(blows.rates)):
-        v = b.sum([blows.rates[k], *(b.mul(blows.W[k][j], impulse) for j, impulse in enumerate(impulses))])
-        quiet = b.add(v, b.mul(blows.settled[k], blows.resting[k]))
-        hit = b.select(blows.closed[k], b.binary(Op.LT, quiet, zero), zero)
-        e, plastic = _effective_restitution(b, blows, k, v)
-        whole = b.div(b.mul(b.add(b.constant(1.0), e), b.neg(v)), blows.W[k][k])
+    for k in range(len(impact.rates)):
+        v = b.sum([impact.rates[k], *(b.mul(impact.W[k][j], impulse) for j, impulse in enumerate(impulses))])
+        quiet = b.add(v, b.mul(impact.settled[k], impact.resting[k]))
+        hit = b.select(impact.closed[k], b.binary(Op.LT, quiet, zero), zero)
+        e, plastic = _effective_restitution(b, impact, k, v)
+        whole = b.div(b.mul(b.add(b.constant(1.0), e), b.neg(v)), impact.W[k][k])
         impulses.append(b.select(hit, whole, zero))
-        rests.append(b.select(hit, plastic, blows.resting[k]))
-    return impulses, _find_contacts_at_rest(b, blows, impulses, rests)
+        rests.append(b.select(hit, plastic, impact.resting[k]))
+    return impulses, _find_contacts_at_rest(b, impact, impulses, rests)
 
 
 def solve_simultaneous_impulses(
-    b: ProgramBuilder, blows: FrictionlessImpactProblem, *, poisson: bool
+    b: ProgramBuilder, impact: FrictionlessImpactProblem, *, poisson: bool
 ) -> tuple[list[int], list[int]]:
     """Return impulses of all closed contacts together, and the contacts that rest after them.
 
@@ -152,18 +152,18 @@ def solve_simultaneous_impulses(
     restitution are at least e times as large, and leave no approach.
     """
     zero, one = b.constant(0.0), b.constant(1.0)
-    n = len(blows.rates)
-    laws = [_effective_restitution(b, blows, k, blows.rates[k]) for k in range(n)]
+    n = len(impact.rates)
+    laws = [_effective_restitution(b, impact, k, impact.rates[k]) for k in range(n)]
     W = [
         [
-            b.select(blows.closed[i], b.select(blows.closed[j], blows.W[i][j], zero), zero)
+            b.select(impact.closed[i], b.select(impact.closed[j], impact.W[i][j], zero), zero)
             if i != j
-            else b.select(blows.closed[i], blows.W[i][i], one)
+            else b.select(impact.closed[i], impact.W[i][i], one)
             for j in range(n)
         ]
         for i in range(n)
     ]
-    v = [b.select(blows.closed[k], blows.rates[k], one) for k in range(n)]
+    v = [b.select(impact.closed[k], impact.rates[k], one) for k in range(n)]
     if poisson:
         pressed = solve_complementarity(b, W, v)
         back = [b.mul(e, impulse) for (e, _), impulse in zip(laws, pressed, strict=True)]
@@ -175,26 +175,26 @@ def solve_simultaneous_impulses(
         impulses = solve_complementarity(b, W, [b.sub(v[k], b.mul(laws[k][0], incoming[k])) for k in range(n)])
     rests = [
         b.select(b.binary(Op.LT, zero, impulse), b.binary(Op.MAX, plastic, was), was)
-        for impulse, (_, plastic), was in zip(impulses, laws, blows.resting, strict=True)
+        for impulse, (_, plastic), was in zip(impulses, laws, impact.resting, strict=True)
     ]
-    return impulses, _find_contacts_at_rest(b, blows, impulses, rests)
+    return impulses, _find_contacts_at_rest(b, impact, impulses, rests)
 
 
-def _effective_restitution(b: ProgramBuilder, blows: FrictionlessImpactProblem, k: int, v: int) -> tuple[int, int]:
+def _effective_restitution(b: ProgramBuilder, impact: FrictionlessImpactProblem, k: int, v: int) -> tuple[int, int]:
     """Return the effective restitution for a rate before the impact (0 if the contact rests then), and if it rests."""
-    plastic = b.binary(Op.LT, b.mul(blows.restitution[k], b.neg(v)), blows.rest_below[k])
-    return b.select(plastic, b.constant(0.0), blows.restitution[k]), plastic
+    plastic = b.binary(Op.LT, b.mul(impact.restitution[k], b.neg(v)), impact.rest_below[k])
+    return b.select(plastic, b.constant(0.0), impact.restitution[k]), plastic
 
 
 def _find_contacts_at_rest(
-    b: ProgramBuilder, blows: FrictionlessImpactProblem, impulses: Sequence[int], rests: Sequence[int]
+    b: ProgramBuilder, impact: FrictionlessImpactProblem, impulses: Sequence[int], rests: Sequence[int]
 ) -> list[int]:
     """Return 1 for resting contacts that no impulse parts; earlier drift does not count as parting."""
     found = []
     for k, resting in enumerate(rests):
-        drifted = b.select(blows.resting[k], b.binary(Op.MAX, blows.rates[k], b.constant(0.0)), b.constant(0.0))
-        v = b.sum([blows.rates[k], *(b.mul(blows.W[k][j], impulse) for j, impulse in enumerate(impulses))])
-        thrown = b.binary(Op.LT, b.add(drifted, blows.settled[k]), v)
+        drifted = b.select(impact.resting[k], b.binary(Op.MAX, impact.rates[k], b.constant(0.0)), b.constant(0.0))
+        v = b.sum([impact.rates[k], *(b.mul(impact.W[k][j], impulse) for j, impulse in enumerate(impulses))])
+        thrown = b.binary(Op.LT, b.add(drifted, impact.settled[k]), v)
         found.append(b.select(thrown, b.constant(0.0), resting))
     return found
 

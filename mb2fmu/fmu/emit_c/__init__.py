@@ -18,13 +18,13 @@ from mb2fmu.fmu.emit_c.batch_library_printing import (
     emit_cpu_feature_probe,
     read_batch_fmu_sources,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import (
+from mb2fmu.fmu.emit_c.fmu_c_sources import (
     FUNCTION_NAMES_HEADER,
     DerivativeFreeFmuCodeFiles,
     emit_derivative_sources,
     emit_equation_sources,
     emit_fmu_sources,
-    is_motion_equation_unit,
+    is_motion_equation_translation_unit,
     is_rarely_evaluated_translation_unit,
     list_translation_units,
     translation_unit_has_derivatives,
@@ -49,7 +49,7 @@ __all__ = [
     "emit_wasm_component",
     "emit_wasm_component_manifest",
     "emit_wasm_module",
-    "is_motion_equation_unit",
+    "is_motion_equation_translation_unit",
     "is_rarely_evaluated_translation_unit",
     "list_translation_units",
     "read_batch_fmu_sources",

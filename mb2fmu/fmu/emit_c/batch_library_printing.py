@@ -20,7 +20,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_lookup_tables,
     print_newton_bodies,
 )
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files, render_c_template
+from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files, render_c_template
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files, list_vector_lane_functions
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
@@ -95,20 +95,22 @@ def emit_batch_library(program: Program, entry: str) -> FileTree:
 
 
 def emit_batch_integrator(
-    program: Program, jacobian: JacobianSparsity | None = None, judged: int | None = None
+    program: Program, jacobian: JacobianSparsity | None = None, step_control_states: int | None = None
 ) -> FileTree:
     """Print a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
 
     Args:
         program: One without memory, seeds and events; for the implicit method with ``jacobian`` and ``jacobian_time``.
         jacobian: Where their results stand: the implicit method is printed instead of the explicit one.
-        judged: So many states, the first ones, choose the step sizes; None: all.
+        step_control_states: So many states, the first ones, choose the step sizes; None: all.
     """
     names = ("rhs", "outputs", "project")
     stores = {name: _results_in_order(program, name) for name in names if name in program.entries}
     layout = program.layout
     if jacobian is not None:
-        stores["jacobian"] = _jacobian_entries(program, jacobian, len(layout.states) if judged is None else judged)
+        stores["jacobian"] = _jacobian_entries(
+            program, jacobian, len(layout.states) if step_control_states is None else step_control_states
+        )
     leaves: dict[Op, str] = {Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
     arrays = (
         *(f"const mb2fmu_reals {name}[]" for name in (*leaves.values(), "w")),
@@ -122,7 +124,7 @@ def emit_batch_integrator(
 
     sizes = {
         "states": len(layout.states),
-        "judged": len(layout.states) if judged is None else judged,
+        "judged": len(layout.states) if step_control_states is None else step_control_states,
         "inputs": len(layout.inputs),
         "parameters": len(layout.parameters),
         "outputs": count("outputs"),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives
-from mb2fmu.fmu.emit_c.fmu_sources import (
+from mb2fmu.fmu.emit_c.fmu_c_sources import (
     emit_derivative_sources,
     emit_equation_sources,
     render_c_template,

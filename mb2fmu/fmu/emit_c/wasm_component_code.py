@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from mb2fmu.fmu.emit_c.fmu_sources import list_translation_units, render_c_template
+from mb2fmu.fmu.emit_c.fmu_c_sources import list_translation_units, render_c_template
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 

@@ -13,9 +13,9 @@ import re
 from pathlib import PurePosixPath as Path
 
 from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.fmu.emit_c.fmu_sources import (
+from mb2fmu.fmu.emit_c.fmu_c_sources import (
     emit_compact_equation_files,
-    is_motion_equation_unit,
+    is_motion_equation_translation_unit,
     render_c_template,
 )
 from mb2fmu.fmu.emit_c.standalone_c_program import describe_standalone_interface
@@ -59,7 +59,11 @@ def emit_wasm_module(sources: FileTree, program: Program, interface: FmuInterfac
         path.removeprefix("sources/"): content
         for path, content in sources.files.items()
         if path.endswith(".h")
-        or (path.endswith(".c") and path != "sources/unit.c" and not is_motion_equation_unit(Path(path).name))
+        or (
+            path.endswith(".c")
+            and path != "sources/unit.c"
+            and not is_motion_equation_translation_unit(Path(path).name)
+        )
     }
     motion, work = emit_compact_equation_files(program)
     files |= motion.files

@@ -17,7 +17,7 @@ from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, FmuArray, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray, Terminal, VariableType
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
@@ -116,7 +116,7 @@ class DisplayUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedUnit:
+class InterfaceUnit:
     """A unit of measurement that variables use.
 
     Attributes:
@@ -141,7 +141,7 @@ class DescribedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
+class VariableDependency:
     """An unknown depends on the variable ``on``.
 
     Attributes:
@@ -197,8 +197,8 @@ class FmuVariable:
     derivative_of: str | None = None
     source: VariableSource
     index: int = 0
-    dependencies: tuple[Dependency, ...] = ()
-    start_dependencies: tuple[Dependency, ...] = field(default=(), repr=False)
+    dependencies: tuple[VariableDependency, ...] = ()
+    start_dependencies: tuple[VariableDependency, ...] = field(default=(), repr=False)
     kind: ValueKind = "real"
     declared_type: str | None = None
 
@@ -267,7 +267,7 @@ class FmuSolverSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class FmuCapabilities:
     """Optional abilities of an FMU.
 
     Attributes:
@@ -281,7 +281,7 @@ class Capabilities:
         intermediate_update: Inputs and outputs can be accessed within a communication step; FMI 3.0 only.
         early_return: A step ends after an intermediate update if the importer wants; FMI 3.0 only.
         event_mode: Co-Simulation steps end at events if the importer handles them; FMI 3.0 only.
-        remembers: Something is remembered from one accepted step to the next, so that the importer must tell of them.
+        remembers: Something is kept from one accepted step to the next: the importer must announce accepted steps.
     """
 
     needs_execution_tool: bool
@@ -324,14 +324,14 @@ class FmuInterface:
     description: str
     token: str
     variables: tuple[FmuVariable, ...]
-    units: tuple[DescribedUnit, ...]
+    units: tuple[InterfaceUnit, ...]
     experiment: DefaultExperiment
     solver: FmuSolverSettings
     log_categories: tuple[LogCategory, ...]
-    capabilities: Capabilities
+    capabilities: FmuCapabilities
     generation_tool: str
     target: FmuTarget = FmuTarget()
-    types: tuple[DescribedType, ...] = ()
+    types: tuple[VariableType, ...] = ()
     terminals: tuple[Terminal, ...] = ()
     arrays: tuple[FmuArray, ...] = ()
 
@@ -413,7 +413,7 @@ class FmuInterface:
             yield Fault(f"{independent} independent variables", "time")
 
     def _unit_faults(self) -> Iterator[Fault]:
-        """Yield FMUs and display units that variables use and that are not declared."""
+        """Yield units and display units that variables use and that are not declared."""
         declared = {unit.name: {shown.name for shown in unit.display_units} for unit in self.units}
         if len(declared) != len(self.units):
             yield Fault("an FMU is declared twice", "units")

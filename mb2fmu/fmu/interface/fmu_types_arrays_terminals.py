@@ -22,7 +22,7 @@ class EnumerationItem:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedType:
+class VariableType:
     """A type that several variables share.
 
     Attributes:
@@ -41,7 +41,7 @@ class DescribedType:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedTerminalMember:
+class TerminalMember:
     """One variable of a terminal.
 
     Attributes:
@@ -60,7 +60,7 @@ class Terminal:
     """Variables that are connected together to another FMU."""
 
     name: str
-    members: tuple[DescribedTerminalMember, ...]
+    members: tuple[TerminalMember, ...]
     description: str = ""
 
 

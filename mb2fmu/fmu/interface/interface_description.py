@@ -48,22 +48,22 @@ from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
-    Dependency,
-    DescribedUnit,
     DisplayUnit,
     FmiDependencyKind,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuTarget,
     FmuVariable,
+    InterfaceUnit,
     LogCategory,
+    VariableDependency,
     VariableSource,
 )
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedType, EnumerationItem, FmuArray, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, VariableType
 from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
-from mb2fmu.fmu.interface.terminals import describe_fmu_terminals
+from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
@@ -157,7 +157,7 @@ def _smallest_nominal(nominals: Sequence[float | None]) -> float | None:
     return min(each or 1.0 for each in nominals) if any(nominals) else None
 
 
-def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> Capabilities:
+def describe_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> FmuCapabilities:
     """Return the abilities of such FMUs; those with discrete memory must be notified of accepted steps.
 
     Args:
@@ -166,9 +166,9 @@ def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, 
         switches: The model has events.
     """
     if target.backend == "python":
-        return Capabilities(needs_execution_tool=True, state=True)
+        return FmuCapabilities(needs_execution_tool=True, state=True)
     new = target.fmi == "3"
-    return Capabilities(
+    return FmuCapabilities(
         needs_execution_tool=False,
         state=True,
         model_exchange=True,
@@ -183,10 +183,10 @@ def describe_native_capabilities(target: FmuTarget, *, remembers: bool = False, 
     )
 
 
-def describe_solver_type(taken: Sequence[str]) -> DescribedType:
+def describe_solver_type(taken: Sequence[str]) -> VariableType:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return DescribedType(
+    return VariableType(
         make_unique_variable_name("Solver", taken), items=items, description="how the Co-Simulation integrates"
     )
 
@@ -262,7 +262,7 @@ def describe_interface(
     solver = _choose_solver_settings(definition.experiment, target)
     first = 1 if target.fmi == "3" else 0
     variables = tuple(_VariableDescriber(definition, equations, program).variables(first))
-    types: tuple[DescribedType, ...] = ()
+    types: tuple[VariableType, ...] = ()
     if native:
         variables, types = _declare_types(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
@@ -283,7 +283,7 @@ def describe_interface(
         types=types,
         terminals=_drop_terminals_of_array_elements(found, held),
         arrays=held,
-        capabilities=describe_native_capabilities(
+        capabilities=describe_capabilities(
             target, remembers=bool(program.layout.memory), switches=bool(list_program_switches(program))
         ),
         generation_tool=GENERATION_TOOL,
@@ -354,7 +354,7 @@ class _VariableDescriber:
         )
         everything = [variable for part in parts for variable in part]
         order = {variable.name: i for i, variable in enumerate(everything)}
-        ordered: dict[int, tuple[Dependency, ...]] = {}  # what many variables share stays shared
+        ordered: dict[int, tuple[VariableDependency, ...]] = {}  # what many variables share stays shared
         for reference, variable in enumerate(everything, start=first):
             on = variable.dependencies
             if id(on) not in ordered:
@@ -508,16 +508,16 @@ class _VariableDescriber:
             dependencies=self._dependencies[source][index],
         )
 
-    def _all_dependencies(self) -> dict[str, list[tuple[Dependency, ...]]]:
+    def _all_dependencies(self) -> dict[str, list[tuple[VariableDependency, ...]]]:
         """Return the dependencies of each entry point's results; equal ones are one object."""
         entries = [
             name for name in ("initialize", "surfaces", *get_args(VariableSource)) if name in self._program.entries
         ]
         found = find_all_result_dependencies(self._program, entries, self._fixed)
         lists = {id(each): each for several in found.values() for each in several}
-        said = {
+        described = {
             key: tuple(
-                Dependency(self._known[item.group][item.index], _DEPENDENCY_KINDS[item.kind])
+                VariableDependency(self._known[item.group][item.index], _DEPENDENCY_KINDS[item.kind])
                 for item in each
                 if item.group != "memory"  # where Newton's method begins is nothing that its solution depends on
             )
@@ -530,9 +530,9 @@ class _VariableDescriber:
             for i, each in enumerate(several)
             if any(item.group == "memory" and item.index >= first for item in each)
         }
-        on = {item.on for each in found.get("surfaces", []) for item in said[id(each)]}
-        self._by_modes = tuple(Dependency(name) for name in sorted(on))
-        return {entry: [said[id(each)] for each in several] for entry, several in found.items()}
+        on = {item.on for each in found.get("surfaces", []) for item in described[id(each)]}
+        self._by_modes = tuple(VariableDependency(name) for name in sorted(on))
+        return {entry: [described[id(each)] for each in several] for entry, several in found.items()}
 
 
 def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -> FmuVariable:
@@ -555,7 +555,7 @@ def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -
 
 def _declare_types(
     variables: tuple[FmuVariable, ...],
-) -> tuple[tuple[FmuVariable, ...], tuple[DescribedType, ...]]:
+) -> tuple[tuple[FmuVariable, ...], tuple[VariableType, ...]]:
     """Return the variables with their declared types, and these types."""
     types = list_quantity_types(variables)
     enumerated = describe_solver_type(
@@ -578,7 +578,7 @@ def _optional_float(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[DescribedUnit, ...]:
+def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[InterfaceUnit, ...]:
     """Return every unit and display unit in use, in the order of first use."""
     shown: dict[str, dict[str, DisplayUnit]] = {}
     faults = []
@@ -597,7 +597,7 @@ def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[Described
         raise InterfaceError(f"{model} cannot be described as an FMU:", faults)
     parsed = {name: parse_unit(name) for name in shown}
     return tuple(
-        DescribedUnit(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
+        InterfaceUnit(name, unit.factor, unit.offset, unit.whole_exponents, tuple(shown[name].values()))
         for name, unit in parsed.items()
     )
 

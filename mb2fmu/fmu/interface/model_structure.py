@@ -20,7 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mb2fmu.fmu.interface.fmu_interface import Dependency, FmiDependencyKind, FmuInterface, FmuVariable, VariableSource
+from mb2fmu.fmu.interface.fmu_interface import (
+    FmiDependencyKind,
+    FmuInterface,
+    FmuVariable,
+    VariableDependency,
+    VariableSource,
+)
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray
 
 _NumberedDependencies = tuple[tuple[int, ...], tuple[FmiDependencyKind, ...]]
@@ -28,7 +34,7 @@ _KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tun
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedUnknown:
+class StructureUnknown:
     """One element of the model structure.
 
     Attributes:
@@ -51,10 +57,10 @@ class DescribedUnknown:
 class ModelStructure:
     """``ModelStructure`` of the description file."""
 
-    outputs: tuple[DescribedUnknown, ...]
-    derivatives: tuple[DescribedUnknown, ...]
-    initial_unknowns: tuple[DescribedUnknown, ...]
-    event_indicators: tuple[DescribedUnknown, ...] = ()
+    outputs: tuple[StructureUnknown, ...]
+    derivatives: tuple[StructureUnknown, ...]
+    initial_unknowns: tuple[StructureUnknown, ...]
+    event_indicators: tuple[StructureUnknown, ...] = ()
 
 
 def assign_variable_numbers(interface: FmuInterface) -> dict[str, int]:
@@ -72,10 +78,10 @@ def form_model_structure(interface: FmuInterface) -> ModelStructure:
     numbers, direct = assign_variable_numbers(interface), _list_knowns(interface)
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
-    def seen(on: tuple[Dependency, ...]) -> _NumberedDependencies:
+    def seen(on: tuple[VariableDependency, ...]) -> _NumberedDependencies:
         return _number_dependencies([(numbers[item.on], item.kind) for item in on if item.on in direct])
 
-    def seen_at_start(on: tuple[Dependency, ...]) -> _NumberedDependencies:
+    def seen_at_start(on: tuple[VariableDependency, ...]) -> _NumberedDependencies:
         """Number dependencies at initialization; instead of states with approximate starts, what these depend on."""
         kinds = {item.on: _initialization_kind(item.kind) for item in on if item.on not in approximate}
         through = [approximate[item.on] for item in on if item.on in approximate]
@@ -83,27 +89,27 @@ def form_model_structure(interface: FmuInterface) -> ModelStructure:
         return _number_dependencies([(numbers[name], kind) for name, kind in kinds.items()])
 
     states = interface.variables_from_sources("state")
-    itself = {state.name: (Dependency(state.name, "constant"),) for state in states}
+    itself = {state.name: (VariableDependency(state.name, "constant"),) for state in states}
     lists = {id(variable.dependencies): variable.dependencies for variable in interface.variables}  # many share one
     later_lists = {key: seen(on) for key, on in lists.items()}
     start_lists = {key: seen_at_start(on) for key, on in lists.items()}
 
-    def later(variable: FmuVariable) -> DescribedUnknown:
+    def later(variable: FmuVariable) -> StructureUnknown:
         own = itself.get(variable.name)
-        return DescribedUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+        return StructureUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
-    def at_start(variable: FmuVariable) -> DescribedUnknown:
+    def at_start(variable: FmuVariable) -> StructureUnknown:
         """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
             # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
             looked_at = {item.on for item in variable.start_dependencies}
             others = tuple(item for item in variable.dependencies if item.on not in looked_at)
             further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
-            return DescribedUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
-        return DescribedUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
+            return StructureUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
+        return StructureUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
-    def start_of(name: str) -> DescribedUnknown:
-        return DescribedUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+    def start_of(name: str) -> StructureUnknown:
+        return StructureUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
 
     variables = {variable.name: variable for variable in interface.variables}
     arrays = [array for array in interface.arrays if array.causality == "output"]
@@ -142,10 +148,10 @@ def _is_initial_unknown(variable: FmuVariable) -> bool:
     return is_result and variable.initial in ("calculated", "approx")
 
 
-def _unite_element_dependencies(array: FmuArray, elements: list[DescribedUnknown]) -> DescribedUnknown:
+def _unite_element_dependencies(array: FmuArray, elements: list[StructureUnknown]) -> StructureUnknown:
     """Return the dependencies of arrays: the union of those of their elements."""
     on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
-    return DescribedUnknown(array.value_reference, *_number_dependencies(on))
+    return StructureUnknown(array.value_reference, *_number_dependencies(on))
 
 
 def _number_dependencies(on: list[tuple[int, FmiDependencyKind]]) -> _NumberedDependencies:

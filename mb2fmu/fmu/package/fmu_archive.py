@@ -100,9 +100,9 @@ def unpack_archive_bytes(
 def _check_member_count(content: bytes, found: int) -> None:
     """Raise if the archive announces another number of members; ``zipfile`` does not check that."""
     end = content.rfind(b"PK\x05\x06")
-    said = int.from_bytes(content[end + 10 : end + 12], "little")
-    if said not in (found, 0xFFFF):  # 0xFFFF: the number stands elsewhere (ZIP64)
-        raise zipfile.BadZipFile(f"it has {found} members, not {said}")
+    declared_count = int.from_bytes(content[end + 10 : end + 12], "little")
+    if declared_count not in (found, 0xFFFF):  # 0xFFFF: the number stands elsewhere (ZIP64)
+        raise zipfile.BadZipFile(f"it has {found} members, not {declared_count}")
 
 
 def _archive_faults(members: list[zipfile.ZipInfo], needed: str, what: str) -> Iterator[Fault]:

@@ -95,10 +95,10 @@ def add_validation_report(core: FileTree, page: bytes, references: FileTree) -> 
     return add_documentation_page(core, page).joined(references)
 
 
-def remove_validation_report(unit: FileTree) -> FileTree:
+def remove_validation_report(fmu: FileTree) -> FileTree:
     """Return the FMU without report and reference: the inverse of :func:`add_validation_report`."""
     return FileTree(
-        {path: unit[path] for path in unit if path != REPORT_PATH and not path.startswith(f"{REFERENCE_FOLDER}/")}
+        {path: fmu[path] for path in fmu if path != REPORT_PATH and not path.startswith(f"{REFERENCE_FOLDER}/")}
     )
 
 
@@ -119,7 +119,7 @@ def _misplaced_member_faults(
     if MODEL_DESCRIPTION_MEMBER not in description.files:
         yield Fault("is missing", MODEL_DESCRIPTION_MEMBER)
     elif interface.token.encode() not in description[MODEL_DESCRIPTION_MEMBER]:
-        yield Fault(f"is of another unit than {interface.token}", MODEL_DESCRIPTION_MEMBER)
+        yield Fault(f"is of another FMU than {interface.token}", MODEL_DESCRIPTION_MEMBER)
     for path in sources:
         if not path.startswith("sources/"):
             yield Fault("does not stand in sources/", path)

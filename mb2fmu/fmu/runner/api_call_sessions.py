@@ -183,7 +183,7 @@ class ApiSession:
         references: list[int],
         outputs: list[int],
     ) -> list[list[float]]:
-        """Return x' at a point (Model Exchange: as handed out; Co-Simulation: variables that hold it), and outputs."""
+        """Return x' at a point (Model Exchange: as returned; Co-Simulation: variables that hold it), and outputs."""
         self._instance.initialize(point, inputs)
         if isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange):
             x_dot = self._instance.derivatives(point["begin"], states)

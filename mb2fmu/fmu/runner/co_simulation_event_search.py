@@ -18,14 +18,14 @@ class EventLocator:
     """One instance during an experiment.
 
     Args:
-        unit: Initialized.
+        instance: Initialized.
         read: Value references of everything that is recorded before and after events.
         serializes: Whether states before events become bytes and are read again: modes and memory are in them, too.
     """
 
-    def __init__(self, unit: Fmi2CoSimulation | Fmi3CoSimulation, read: list[int], *, serializes: bool) -> None:
-        assert not isinstance(unit, Fmi2ModelExchange | Fmi3ModelExchange)
-        self._unit, self._read, self._serializes = unit, read, serializes
+    def __init__(self, instance: Fmi2CoSimulation | Fmi3CoSimulation, read: list[int], *, serializes: bool) -> None:
+        assert not isinstance(instance, Fmi2ModelExchange | Fmi3ModelExchange)
+        self._instance, self._read, self._serializes = instance, read, serializes
         self._kept: list[tuple[float, Any]] = []
 
     def locate_watched_events(
@@ -38,48 +38,48 @@ class EventLocator:
         at least: beyond events that belong to it), ``fine`` (the resolution), ``place`` (among what is read), ``sign``,
         ``level`` and ``rate``: by the time t it has happened if sign · (value − level − rate · (t − at)) > 0.
         """
-        unit, size = self._unit, float(experiment["step"])
+        instance, size = self._instance, float(experiment["step"])
         found: list[Any] = []
         for k, inputs in enumerate(held):
             if len(found) == len(watches):
                 break
             begin, end = k * size, k * size + size
             if k:
-                unit.change(experiment["inputs"], inputs)
+                instance.change(experiment["inputs"], inputs)
             if watches[len(found)]["low"] < end + size:
                 self._keep(begin)
-            failure = unit.step(begin, size)
+            failure = instance.step(begin, size)
             if failure:
                 raise RuntimeError(failure)
             due = [watch for watch in watches[len(found) :] if watch["high"] <= end]
             if due:
-                here = unit.save()
+                here = instance.save()
                 found += [self._instant(watch) for watch in due]
-                unit.restore(here, end)
-                unit.forget(here)
+                instance.restore(here, end)
+                instance.forget(here)
         while self._kept:
-            unit.forget(self._kept.pop()[1])
+            instance.forget(self._kept.pop()[1])
         return found
 
     def _keep(self, time: float) -> None:
         """Save the present state, beside the one before it."""
-        state = self._unit.save()
+        state = self._instance.save()
         if self._serializes:
-            content = self._unit.written(state)
-            self._unit.forget(state)
-            state = self._unit.read(content)
+            content = self._instance.written(state)
+            self._instance.forget(state)
+            state = self._instance.read(content)
         self._kept.append((time, state))
         if len(self._kept) > 2:
-            self._unit.forget(self._kept.pop(0)[1])
+            self._instance.forget(self._kept.pop(0)[1])
 
     def _look(self, time: float) -> list[float]:
         """Return the values read at an instant."""
         begin, state = [kept for kept in self._kept if kept[0] < time][-1]
-        self._unit.restore(state, begin)
-        failure = self._unit.step(begin, time - begin)
+        self._instance.restore(state, begin)
+        failure = self._instance.step(begin, time - begin)
         if failure:
             raise RuntimeError(failure)
-        return self._unit.get(self._read)
+        return self._instance.get(self._read)
 
     def _instant(self, watch: dict[str, float]) -> Any:
         """Bracket an event by bisection to `fine` s, and return what was found, or "before" or "none"."""

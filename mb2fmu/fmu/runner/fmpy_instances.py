@@ -432,10 +432,9 @@ class Fmi3CoSimulation(FmpyInstance):
         found = locate_array_elements(references, self._arrays)
         if found is None:
             return list(self._fmu.getOutputDerivatives(references, [order] * len(references)))
-        asked, values = found.references, (ctypes.c_double * found.size)()
-        numbers, orders = (ctypes.c_uint32 * len(asked))(*asked), (ctypes.c_int32 * len(asked))(*[order] * len(asked))
-        component = self._fmu.component
-        self._fmu.fmi3GetOutputDerivatives(component, numbers, len(asked), orders, values, found.size)
+        count, values = len(found.references), (ctypes.c_double * found.size)()
+        numbers, orders = (ctypes.c_uint32 * count)(*found.references), (ctypes.c_int32 * count)(*[order] * count)
+        self._fmu.fmi3GetOutputDerivatives(self._fmu.component, numbers, count, orders, values, found.size)
         return found.select_elements(list(values))
 
     def directional(self, unknowns: list[int], knowns: list[int], seed: list[float]) -> list[float]:
@@ -451,13 +450,13 @@ class Fmi3CoSimulation(FmpyInstance):
     ) -> list[float]:
         """Return derivatives; array elements that were not requested have the seed 0."""
         of = knowns if by is unknowns else unknowns
-        asked = {id(each): locate_array_elements(each, self._arrays) for each in (unknowns, knowns)}
+        locations = {id(each): locate_array_elements(each, self._arrays) for each in (unknowns, knowns)}
 
         def variables(each: list[int]) -> Any:
-            found = asked[id(each)]
+            found = locations[id(each)]
             return each if found is None else found.references
 
-        given, answer = asked[id(by)], asked[id(of)]
+        given, answer = locations[id(by)], locations[id(of)]
         values = way(
             variables(unknowns),
             variables(knowns),

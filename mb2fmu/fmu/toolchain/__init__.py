@@ -9,7 +9,11 @@ Must not: know models or equations, and of FMI no more than the names of its pla
 """
 
 from mb2fmu.fmu.toolchain.compiled_batch_program import CompiledProgram, compile_program
-from mb2fmu.fmu.toolchain.compiled_integrator import CompiledIntegrator, compile_implicit_integrator, compile_motion
+from mb2fmu.fmu.toolchain.compiled_integrator import (
+    CompiledIntegrator,
+    compile_explicit_integrator,
+    compile_implicit_integrator,
+)
 from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
 from mb2fmu.fmu.toolchain.fmu_build_folder import BuildSpecification
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
@@ -40,11 +44,11 @@ __all__ = [
     "Compiler",
     "FmuCompilation",
     "Platform",
+    "compile_explicit_integrator",
     "compile_fmu_binaries",
     "compile_implicit_integrator",
     "compile_library",
     "compile_library_bytes",
-    "compile_motion",
     "compile_program",
     "compile_wasm_component",
     "compile_wasm_module",

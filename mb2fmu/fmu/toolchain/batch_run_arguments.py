@@ -130,14 +130,14 @@ class BatchArguments:
             *(array.ctypes.data for array in room),
         )  # fmt: skip
 
-    def read_batch_result(self, said: Mapping[int, str] = MappingProxyType({})) -> BatchResult:
+    def read_batch_result(self, last_messages: Mapping[int, str] = MappingProxyType({})) -> BatchResult:
         """Return the answer of the C function.
 
         Args:
-            said: Instance → its last message, where there is more to say than a number does.
+            last_messages: Instance → its last message, where there is more to say than a number does.
         """
         messages = tuple(
-            (said.get(i) or f"{FAILURE_REASONS[k]} at t = {t:.6g} s") if k else ""
+            (last_messages.get(i) or f"{FAILURE_REASONS[k]} at t = {t:.6g} s") if k else ""
             for i, (k, t) in enumerate(zip(self._why, self._when, strict=True))
         )
         failed = np.flatnonzero(self._why)

@@ -19,14 +19,16 @@ MAX_CACHED_BINARIES = 800
 """Binaries kept, about 100 MB of small FMUs; the ones not used for longest go first."""
 
 
-def compute_cache_key(told: Iterable[str], sources: Mapping[str, bytes]) -> str:
+def compute_cache_key(compiler_settings: Iterable[str], sources: Mapping[str, bytes]) -> str:
     """Return a hash of everything that a compiled library depends on, the name under which it is stored.
 
     Args:
-        told: The compiler's version and the options that it gets.
+        compiler_settings: The compiler's version and the options that it gets.
         sources: File name → content.
     """
-    return hash_texts_and_files(_LIBRARY_CACHE_VERSION, told, {path: sources[path] for path in sorted(sources)})
+    return hash_texts_and_files(
+        _LIBRARY_CACHE_VERSION, compiler_settings, {path: sources[path] for path in sorted(sources)}
+    )
 
 
 def hash_texts_and_files(version: bytes, texts: Iterable[str], files: Mapping[str, bytes]) -> str:

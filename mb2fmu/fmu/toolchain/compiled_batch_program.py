@@ -25,7 +25,7 @@ class CompiledProgram:
     """``f(t, x, r, p, m, s)`` of an entry point; each argument one set of values, or one row per instance.
 
     Rows have the bits that the native FMU has; rows for which the FMU would say that a matrix is singular, or no
-    solution found, are NaN. It may be called from several threads at the same time, and lets go of Python's lock.
+    solution found, are NaN. It may be called from several threads at the same time, and releases Python's lock.
 
     Attributes:
         labels: Of the results.

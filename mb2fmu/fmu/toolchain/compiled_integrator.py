@@ -1,4 +1,4 @@
-"""``compile_motion``: a Program as a compiled integrator of many instances at once."""
+"""``compile_explicit_integrator``: a Program as a compiled integrator of many instances at once."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class CompiledIntegrator:
         Raises:
             ValueError: If shapes do not fit.
         """
-        asked = BatchArguments(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
+        arguments = BatchArguments(x0, p, course, self._widths, self._outputs, states=states, outputs=outputs)
         memory = np.empty(self._memory)
-        self._function(ctypes.byref(asked.record), 0, len(x0), memory.ctypes.data)
-        return asked.read_batch_result()
+        self._function(ctypes.byref(arguments.record), 0, len(x0), memory.ctypes.data)
+        return arguments.read_batch_result()
 
 
-def compile_motion(
+def compile_explicit_integrator(
     program: Program,
     compiler: Compiler | None = None,
     variant: Variant | None = None,
     *,
-    judged: int | None = None,
+    step_control_states: int | None = None,
 ) -> CompiledIntegrator:
     """Compile the integrator by Dormand and Prince's method for the running machine.
 
@@ -70,12 +70,12 @@ def compile_motion(
         program: Without memory, seeds and events.
         compiler: ``zig``, or ``cc``: the system's; None: zig where it is installed.
         variant: For which processors; None: for this one, with the widest vectors that it has.
-        judged: So many states, the first ones, choose the step sizes; None: all.
+        step_control_states: So many states, the first ones, choose the step sizes; None: all.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
-    sources = emit_batch_integrator(program, judged=judged)
+    sources = emit_batch_integrator(program, step_control_states=step_control_states)
     return CompiledIntegrator(
         program, compile_and_load_library(sources, compiler, variant or find_widest_vector_variant(compiler))
     )
@@ -86,21 +86,21 @@ def compile_implicit_integrator(
     compiler: Compiler | None = None,
     variant: Variant | None = None,
     *,
-    judged: int | None = None,
+    step_control_states: int | None = None,
 ) -> CompiledIntegrator:
     """Compile the implicit integrator, for stiff models, for the running machine.
 
     Args:
         native: With a Jacobian that is written out; without memory and events.
-        compiler: As of :func:`compile_motion`.
+        compiler: As of :func:`compile_explicit_integrator`.
         variant: Likewise.
-        judged: Likewise; the Jacobian has columns for these states only, and rows for all.
+        step_control_states: Likewise; the Jacobian has columns for these states only, and rows for all.
 
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
     sparsity = (native.rows.tolist(), native.columns.tolist(), native.time_derivative_rows.tolist())
-    sources = emit_batch_integrator(native.program, sparsity, judged)
+    sources = emit_batch_integrator(native.program, sparsity, step_control_states)
     return CompiledIntegrator(
         native.program, compile_and_load_library(sources, compiler, variant or find_widest_vector_variant(compiler))
     )

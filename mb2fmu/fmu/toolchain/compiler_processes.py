@@ -51,14 +51,14 @@ class CompilerProcesses:
         if process is None:
             raise command_failure_error(what, command, "was not begun any more", "")
         try:
-            said, _ = process.communicate(timeout=COMPILER_TIME_LIMIT_S)
+            printed, _ = process.communicate(timeout=COMPILER_TIME_LIMIT_S)
         except subprocess.TimeoutExpired as late:
             raise command_failure_error(
                 what, command, f"did not finish within {COMPILER_TIME_LIMIT_S:g} s", ""
             ) from late
         finally:
             self._ended(process)
-        output = said.decode(errors="replace").strip()
+        output = printed.decode(errors="replace").strip()
         if process.returncode != 0:
             raise command_failure_error(what, command, describe_process_end(process.returncode), output)
         return output

@@ -178,7 +178,7 @@ def _missing_compiler_error(what: str, remedy: str) -> ToolError:
     return ToolError("there is no C compiler:", [Fault(what, remedy=remedy)])
 
 
-def compile_options(
+def compiler_options(
     compiler: Compiler,
     platform: Platform,
     *,
@@ -218,7 +218,7 @@ def compile_options(
     return words
 
 
-def host_compile_options(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
+def host_compiler_options(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
     """Return the options for code that runs on this machine only.
 
     Args:
@@ -238,7 +238,7 @@ def processor_variants(platform: Platform) -> tuple[Variant, ...]:
     return ("any", "avx2") if platform.processor == "x86_64" else ("any",)
 
 
-def link_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+def linker_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
     """Return the linker's options besides objects and destination; they contain no path.
 
     Args:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mb2fmu.fmu.emit_c import (
     FUNCTION_NAMES_HEADER,
-    is_motion_equation_unit,
+    is_motion_equation_translation_unit,
     is_rarely_evaluated_translation_unit,
     list_translation_units,
     translation_unit_has_derivatives,
@@ -28,8 +28,8 @@ from mb2fmu.fmu.toolchain.compilers import (
     Compiler,
     InstalledCompiler,
     Variant,
-    compile_options,
     compiler_environment,
+    compiler_options,
     processor_variants,
 )
 from mb2fmu.fmu.toolchain.target_platforms import Platform
@@ -85,16 +85,20 @@ def list_platform_translation_units(
     """
     compiler, fast = order.compiler, order.fast
     names = list_translation_units(sources)
-    equations = [name for name in names if is_motion_equation_unit(name)]
-    main = compile_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
-    plain = [name for name in names if not is_motion_equation_unit(name) and not translation_unit_has_derivatives(name)]
+    equations = [name for name in names if is_motion_equation_translation_unit(name)]
+    main = compiler_options(compiler, platform, fast=fast, variant=order.variant, dispatching=bool(equations))
+    plain = [
+        name
+        for name in names
+        if not is_motion_equation_translation_unit(name) and not translation_unit_has_derivatives(name)
+    ]
     found = [TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", main) for name in plain]
     for variant in processor_variants(platform):
-        arguments = compile_options(compiler, platform, fast=fast, variant=variant, care="equations")
+        arguments = compiler_options(compiler, platform, fast=fast, variant=variant, care="equations")
         found += [TranslationUnit(f"sources/{name}", f"{name[:-2]}_{variant}.o", arguments) for name in equations]
     for name in filter(translation_unit_has_derivatives, names):
         care: CompilationEffort = "seldom" if is_rarely_evaluated_translation_unit(name) else "equations"
-        arguments = compile_options(compiler, platform, fast=fast, care=care)
+        arguments = compiler_options(compiler, platform, fast=fast, care=care)
         found.append(TranslationUnit(f"sources/{name}", f"{name[:-2]}.o", arguments))
     return tuple(found)
 
@@ -134,7 +138,7 @@ class BuildFolder:
     Args:
         order: What is to be built.
         platform: To build for.
-        told: What the compiler is given when it links.
+        linker_arguments: What the compiler is given when it links.
         tool: The compiler.
         objects: Where compiled translation units are kept.
         zig_cache: Of zig's C libraries.
@@ -146,14 +150,14 @@ class BuildFolder:
         self,
         order: BuildSpecification,
         platform: Platform,
-        told: tuple[str, ...],
+        linker_arguments: tuple[str, ...],
         tool: InstalledCompiler,
         objects: CompiledFileCache,
         zig_cache: Path,
         processors: Executor,
         processes: CompilerProcesses,
     ) -> None:
-        self._order, self._platform, self._told, self._tool = order, platform, told, tool
+        self._order, self._platform, self._linker_arguments, self._tool = order, platform, linker_arguments, tool
         self._processors, self._processes = processors, processes
         self._folder = contextlib.ExitStack()
         self._work = self._folder.enter_context(make_temporary_folder(_ACTION))
@@ -197,7 +201,7 @@ class BuildFolder:
         platform, identifier = self._platform, self._order.identifier
         result = self._work / f"{identifier}{platform.extension}"
         names = [each.name for each in list_platform_translation_units(sources, self._order, platform)]
-        command = [*self._tool.command, *self._told, *names, "-o", result.name, "-lm"]
+        command = [*self._tool.command, *self._linker_arguments, *names, "-o", result.name, "-lm"]
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
             raise command_failure_error(str(platform), command, "made no library", output)

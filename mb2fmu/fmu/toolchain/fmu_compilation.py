@@ -18,7 +18,7 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache, hash_texts_and_files
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, link_options
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options
 from mb2fmu.fmu.toolchain.fmu_build_folder import (
     MAIN_TRANSLATION_UNIT,
     BuildFolder,
@@ -99,7 +99,9 @@ class FmuCompilation:
         self._platforms = [each for each in PLATFORMS if each in set(platforms)]
         if not (order.identifier.isidentifier() and order.identifier.isascii()):
             raise ValueError("needs an identifier that is one in C")
-        self._told = {each: link_options(order.compiler, each, order.identifier) for each in self._platforms}
+        self._linker_arguments = {
+            each: linker_options(order.compiler, each, order.identifier) for each in self._platforms
+        }
         self._tool = find_compiler(order.compiler)
         self._cache = cache_folder()
         self._storage = CompiledFileCache(self._cache / "binaries")
@@ -209,15 +211,17 @@ class FmuCompilation:
         with self._lock:
             if platform not in self._workshops:
                 zig, processors = self._cache / "zig", self._processors
-                told = self._told[platform]
+                linker_arguments = self._linker_arguments[platform]
                 tool, objects = self._tool, self._objects
-                made = BuildFolder(self._order, platform, told, tool, objects, zig, processors, self._processes)
+                made = BuildFolder(
+                    self._order, platform, linker_arguments, tool, objects, zig, processors, self._processes
+                )
                 self._workshops[platform] = made
             return self._workshops[platform]
 
     def _key(self, platform: Platform, sources: FileTree, kind: bytes) -> str:
         """Return a hash of everything that these sources' binaries depend on."""
-        texts = [self._tool.version, *self._told[platform]]
+        texts = [self._tool.version, *self._linker_arguments[platform]]
         made = list_platform_translation_units(sources, self._order, platform)
         texts += [word for each in made for word in (each.source, *each.arguments)]
         return hash_texts_and_files(kind, texts, {path: sources[path] for path in list_compiler_input_files(sources)})

@@ -14,8 +14,8 @@ from mb2fmu.fmu.toolchain.compilers import (
     compiler_environment,
     default_compiler,
     find_compiler,
-    host_compile_options,
-    link_options,
+    host_compiler_options,
+    linker_options,
 )
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.fmu.user_cache import cache_folder
@@ -46,8 +46,8 @@ def compile_library_bytes(
     compiler = compiler or default_compiler()
     tool, platform = find_compiler(compiler), host_platform()
     units = sorted(path for path in sources if path.endswith(".c"))
-    told = [*host_compile_options(compiler, platform, often=often), *link_options(compiler, platform, name)]
-    key = compute_cache_key([tool.version, *told], sources)
+    options = [*host_compiler_options(compiler, platform, often=often), *linker_options(compiler, platform, name)]
+    key = compute_cache_key([tool.version, *options], sources)
     storage = CompiledFileCache(cache_folder() / "binaries")
     content = storage.get(key)
     if content is not None:
@@ -57,7 +57,7 @@ def compile_library_bytes(
         for path, text in sources.items():
             (work / path).write_bytes(text)
         result = work / f"{name}{platform.extension}"
-        command = [*tool.command, *told, *units, "-o", result.name, "-lm"]
+        command = [*tool.command, *options, *units, "-o", result.name, "-lm"]
         output = CompilerProcesses().run(
             command, work, compiler_environment(cache_folder() / "zig", work), str(platform)
         )

@@ -189,5 +189,5 @@ def _encode_elements(values: Iterable[_EbmlValue]) -> bytes:
 def _encode_element(identifier: int, content: bytes) -> bytes:
     """Return identifier, size in eight bytes or one, content."""
     size = len(content)
-    told = bytes([0x80 | size]) if size < 0x7F else ((1 << 56) | size).to_bytes(8, "big")
-    return identifier.to_bytes((identifier.bit_length() + 7) // 8, "big") + told + content
+    length = bytes([0x80 | size]) if size < 0x7F else ((1 << 56) | size).to_bytes(8, "big")
+    return identifier.to_bytes((identifier.bit_length() + 7) // 8, "big") + length + content

@@ -27,7 +27,7 @@ from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 from mb2fmu.model.supported_functions import no_event
 
 REIMPACT_SPEED_RATIO = sm.Rational(1, 1000)
-"""Part of the speed below which a contact rests, by which a resting one must approach before it is struck again."""
+"""Part of the speed below which a contact rests, at which a resting one must approach for another impact."""
 
 OPENING_STATE = sm.Rational(1, 4)
 """What ``resting`` is from where a contact opens to where it parts: its rate is still round-off."""
@@ -36,7 +36,7 @@ OPENING_STATE = sm.Rational(1, 4)
 LIFT_OFF_SPEED_RATIO = 2 * REIMPACT_SPEED_RATIO
 """Part B of the speed below which a contact rests: a resting one is open where s g or g' + s g is larger than that.
 
-From there its stabilization would draw it back faster than :data:`REIMPACT_SPEED_RATIO` and strike it on its way. What
+From there its stabilization would draw it back faster than :data:`REIMPACT_SPEED_RATIO`: another impact. What
 is within these bounds stays there by g'' = -2 s g' - s^2 g: with y = g' + s g that is y' = -s y, (s g)' = s (y - s g).
 So it does not matter when one looks.
 """

@@ -274,7 +274,7 @@ class MotionDynamics:
         constraint_forces: Unknown forces as a linear solve whose entries may contain ``u_dot``; None if there are none.
         events: That the model says itself.
         contacts: Unilateral ones, of which ``all_events`` has the impacts; None where there are none.
-        latches: What events hold and let go, in ``all_events``, too; None where there are none.
+        latches: What events hold and release, in ``all_events``, too; None where there are none.
     """
 
     method: Method

@@ -72,7 +72,7 @@ def _latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequenc
 def _impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where an impact happens at this instant, else 0.
 
-    What is lifted is let go first, and latches close. What rests and approaches slowly waits for changes of modes,
+    What is lifted is released first, and latches close. What rests and approaches slowly waits for changes of modes,
     which put it at rest: it may have drifted.
     """
     first, preceding = _impact_before_mode_change(contacts, latches, u), _preceding_condition(contacts, latches, u)

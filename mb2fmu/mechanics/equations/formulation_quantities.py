@@ -70,7 +70,7 @@ class FormulationQuantities:
 
     Attributes:
         name: Of the model.
-        sections: One per kind, in the order asked.
+        sections: One per kind, in the order requested.
         intermediates: That stand in the quantities, in order of evaluation.
         rates: Symbols of derivatives → (what they are the derivative of, how often), for people.
     """

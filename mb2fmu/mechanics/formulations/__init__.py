@@ -20,13 +20,13 @@ from mb2fmu.mechanics.formulations.constraint_treatment import (
     apply_constraint_treatment,
     plan_constraint_treatment,
 )
-from mb2fmu.mechanics.formulations.formulation_applicability import Applicability
+from mb2fmu.mechanics.formulations.formulation_applicability import FormulationApplicability
 from mb2fmu.mechanics.formulations.tmt import form_equations_without_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 
 __all__ = [
-    "Applicability",
     "ConstraintTreatmentPlan",
+    "FormulationApplicability",
     "TreatmentOption",
     "add_stabilization_rate",
     "apply_constraint_treatment",
@@ -47,10 +47,12 @@ def _import_functions(name: str) -> dict[Method, Callable[[Mechanism], Any]]:
 
 
 _FORMULATE_BY_METHOD: dict[Method, Callable[[Mechanism], EquationsOfMotion]] = _import_functions("formulate")
-_APPLIES_BY_METHOD: dict[Method, Callable[[Mechanism], Applicability]] = _import_functions("check_applicability")
+_APPLIES_BY_METHOD: dict[Method, Callable[[Mechanism], FormulationApplicability]] = _import_functions(
+    "check_applicability"
+)
 
 
-def check_all_formulations(mechanism: Mechanism) -> dict[Method, Applicability]:
+def check_all_formulations(mechanism: Mechanism) -> dict[Method, FormulationApplicability]:
     """Return the answer of each formulation, in the order of preference."""
     return {method: applies(mechanism) for method, applies in _APPLIES_BY_METHOD.items()}
 
@@ -76,7 +78,9 @@ def choose_formulation(mechanism: Mechanism) -> tuple[Method, str]:
 
 
 def formulate(
-    mechanism: Mechanism, method: Literal["auto"] | Method = "auto", known: Mapping[Method, Applicability] | None = None
+    mechanism: Mechanism,
+    method: Literal["auto"] | Method = "auto",
+    known: Mapping[Method, FormulationApplicability] | None = None,
 ) -> EquationsOfMotion:
     """Form the equations of motion.
 

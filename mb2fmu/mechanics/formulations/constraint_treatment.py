@@ -33,7 +33,7 @@ from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoo
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     compute_row_norm_divisors,
     find_redundant_constraints,
     typical_row_lengths,
@@ -49,19 +49,20 @@ _TREATMENT_HEADLINE = "the constraints cannot be treated so:"
 _TREATMENT_REASONS = {
     "auto": "attractor, which has no position where it fails: all coordinates and speeds are states, stabilized on "
     "the constraints",
-    "attractor": "attractor, as asked: all coordinates and speeds are states, stabilized on the constraints",
-    "multipliers": "multipliers, as asked: all coordinates and speeds are states; their distance from the constraints "
-    "grows with the errors of the integration",
-    "partition": "partition, as asked: the states are independent, the others by Newton's method from the last ones",
+    "attractor": "attractor, as requested: all coordinates and speeds are states, stabilized on the constraints",
+    "multipliers": "multipliers, as requested: all coordinates and speeds are states; their distance from the "
+    "constraints grows with the errors of the integration",
+    "partition": "partition, as requested: the states are independent, the others by Newton's method from the last "
+    "ones",
 }
 _HOLDING_REASON = (
-    "multipliers, as asked: all coordinates and speeds are states; since contacts, latches or friction may hold a "
+    "multipliers, as requested: all coordinates and speeds are states; since contacts, latches or friction may hold a "
     "motion still, they are drawn back to the constraints"
 )
 _EXPLICIT_REASONS = {
     "auto": "explicit, since couplings have no position where it fails: the states are independent, and the others in "
     "closed form of them",
-    "explicit": "explicit, as asked: the states are independent, and the others in closed form of them",
+    "explicit": "explicit, as requested: the states are independent, and the others in closed form of them",
 }
 
 

@@ -8,7 +8,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Applicability:
+class FormulationApplicability:
     """Yes or no, with the reason.
 
     Attributes:
@@ -20,17 +20,17 @@ class Applicability:
     reason: str
 
 
-def declare_formulation_applicable(reason: str) -> Applicability:
+def declare_formulation_applicable(reason: str) -> FormulationApplicability:
     """Return that the formulation applies, with the reason."""
-    return Applicability(is_applicable=True, reason=reason)
+    return FormulationApplicability(is_applicable=True, reason=reason)
 
 
-def declare_formulation_inapplicable(reason: str) -> Applicability:
+def declare_formulation_inapplicable(reason: str) -> FormulationApplicability:
     """Return that the formulation does not apply, with the reason."""
-    return Applicability(is_applicable=False, reason=reason)
+    return FormulationApplicability(is_applicable=False, reason=reason)
 
 
-def projection_applicability(mechanism: Mechanism) -> Applicability:
+def projection_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return the answer of the methods that project Newton's and Euler's equations on partial velocities."""
     if mechanism.is_lagrangian_only:
         return declare_formulation_inapplicable("a Lagrangian alone has no bodies whose velocities could be projected")

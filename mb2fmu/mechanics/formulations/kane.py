@@ -22,7 +22,7 @@ from sympy.physics.mechanics import KanesMethod
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
-    Applicability,
+    FormulationApplicability,
     declare_formulation_inapplicable,
     projection_applicability,
 )
@@ -34,7 +34,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 
-def check_applicability(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
     answer = projection_applicability(mechanism)
     if answer.is_applicable and not mechanism.u:

@@ -8,7 +8,7 @@ which stay the states: with q' = K u + k0,
 
     (Kᵀ M_q K) u' = Kᵀ (f_q - M_q (K' u + k0')).
 
-A ``LagrangesMethod`` handed over is taken with its own Lagrangian and loads; its speeds are q'.
+A given ``LagrangesMethod`` is taken with its own Lagrangian and loads; its speeds are q'.
 
 Constraints are left out of all that: the equations are formed over all speeds, Aᵀλ is added when they are solved. A
 velocity constraint A u + b = 0 does no work on what it allows, so λ enters as in d'Alembert's principle (never as a
@@ -27,7 +27,7 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
-    Applicability,
+    FormulationApplicability,
     declare_formulation_applicable,
     declare_formulation_inapplicable,
 )
@@ -42,7 +42,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinemat
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_nonintegrable_velocities
 
 
-def check_applicability(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether the method applies: velocities must be derivatives of positions; any constraints will do."""
     if mechanism.is_lagrangian_only:
         return declare_formulation_applicable("the Lagrangian is given")

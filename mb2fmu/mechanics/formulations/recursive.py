@@ -28,7 +28,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
 )
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
-    Applicability,
+    FormulationApplicability,
     declare_formulation_applicable,
     declare_formulation_inapplicable,
     projection_applicability,
@@ -49,12 +49,12 @@ _MAX_COMPOSITE_SPEEDS = 6
 """Speeds up to which M and f are usually shorter than articulated bodies; the pipeline counts where it matters."""
 
 
-def check_applicability(mechanism: Mechanism) -> Applicability:
+def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether one of the two variants applies: there must be bodies."""
     return check_applicability_composite(mechanism)
 
 
-def check_applicability_composite(mechanism: Mechanism) -> Applicability:
+def check_applicability_composite(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether the composite variant applies: it needs bodies and no auxiliary speeds."""
     answer = projection_applicability(mechanism)
     if answer.is_applicable and mechanism.u_auxiliary:
@@ -64,7 +64,7 @@ def check_applicability_composite(mechanism: Mechanism) -> Applicability:
     return answer
 
 
-def check_applicability_articulated(mechanism: Mechanism) -> Applicability:
+def check_applicability_articulated(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether articulated bodies apply: trees without constraints, each speed in one link, motor or group."""
     answer = check_applicability_composite(mechanism)
     if not answer.is_applicable:

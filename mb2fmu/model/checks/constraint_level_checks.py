@@ -1,4 +1,4 @@
-"""Check that constraints on positions and on velocities were handed over as what they are."""
+"""Check that constraints on positions and on velocities were given as what they are."""
 
 from __future__ import annotations
 

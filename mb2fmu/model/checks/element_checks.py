@@ -10,7 +10,11 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.added_loads import add_bodies_to_mechanics, add_loads_to_mechanics, can_add_load
+from mb2fmu.model.declarations.added_loads_and_elements import (
+    add_bodies_to_mechanics,
+    add_loads_to_mechanics,
+    can_add_load,
+)
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
@@ -97,7 +101,7 @@ def _reaction_faults(model: Model, elements: str, missing: str) -> Iterator[Faul
     for request in model.declared:
         if isinstance(request, OutputRequest) and OUTPUT_KINDS[request.kind].subject == "joint or bodies":
             what = f"{request.name} is a reaction, and forces of {elements} are not in it yet"
-            yield Fault(what, request.where, f"leave it out, or ask for it in a model without {missing}")
+            yield Fault(what, request.where, f"leave it out, or request it in a model without {missing}")
 
 
 def _combination_faults(model: Model) -> Iterator[Fault]:

@@ -18,7 +18,7 @@ from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, d
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, Coordinate, Speed, format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.units import BASE_UNITS, derive_rate_unit, parse_unit
 
@@ -55,7 +55,7 @@ def _compare_rate_units(place: Coordinate, speed: Speed, *, factor: sm.Expr | in
         return
     try:
         wanted, given = parse_unit(derive_rate_unit(place.unit)), parse_unit(speed.unit)
-    except ValueError:  # told where units are judged by themselves
+    except ValueError:  # reported by the checks of single units
         return
     kinds = [tuple(p for i, p in enumerate(unit.exponents) if i != _ANGLE_INDEX) for unit in (wanted, given)]
     if kinds[0] == kinds[1] and (abs(factor) != 1 or math.isclose(wanted.factor, given.factor, rel_tol=1e-12)):

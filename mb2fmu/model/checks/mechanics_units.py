@@ -76,7 +76,7 @@ def require_units_of_places(equations: UnitEquations, mechanics: Any, uses: Iter
 def _expected_units(
     mechanics: Any, uses: Iterable[MechanicsExpression]
 ) -> Iterator[tuple[MechanicsExpression, Exponents | None]]:
-    """Yield expressions with the unit that their place gives them; None: only their sums tell something."""
+    """Yield expressions with the unit that their place gives them; None: only their sums give information."""
     loaded = [load[0] for load in mechanics_source.loads(mechanics)]
     forces = {f"the load on {item.name}" for item in loaded if isinstance(item, Point)}
     torques = {f"the load on {item.name}" for item in loaded if isinstance(item, ReferenceFrame)}

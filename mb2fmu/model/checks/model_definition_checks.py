@@ -169,7 +169,7 @@ def event_faults(model: Model) -> Iterator[Fault]:
             yield Fault(f"the event {event.name} sets nothing", event.where, "give a dict {symbol: expression}")
         if math.isnan(event.period) or math.isnan(event.offset):
             what = f"the event {event.name} has instants that are no numbers"
-            remedy = "give them in s; what shall vary from unit to unit can be an argument of the model function"
+            remedy = "give them in s; what shall vary from FMU to FMU can be an argument of the model function"
             yield Fault(what, event.where, remedy)
             continue
         if not event.period > 0.0:
@@ -216,7 +216,7 @@ def _changes_between_events(expression: sm.Basic, moving: set[sm.Expr]) -> bool:
 
 
 def _duplicate_event_name_faults(model: Model) -> Iterator[Fault]:
-    """Yield names that two events share: reports and messages could not tell which of them happened."""
+    """Yield names that two events share: reports and messages could not name which of them happened."""
     first: dict[str, DeclaredEvent] = {}
     for event in model.declared_events:
         if event.is_named and event.name in first:
@@ -301,7 +301,7 @@ def check_model(model: Model) -> ModelDefinition:
         diagram=model.diagram,
         terminals=resolve_terminal_members(model),
         arrays=resolve_array_members(model),
-        looks=tuple(model.looks),
+        appearance_items=tuple(model.appearance_items),
         ground=model.ground,
         loops=tuple(model.loops),
         given=model.given,
@@ -521,11 +521,13 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
         relative_to = (request.relative_to,) if row.relative_to == row.subject else ()
         for item in (*request.subject, *relative_to):
             if item is not None and not isinstance(item, kind):
-                what = f"{call}({name!r}) is asked of {item}, which is a {type(item).__name__}"
+                what = f"{call}({name!r}) is requested for {item}, which is a {type(item).__name__}"
                 yield Fault(what, request.where, f"give it {article}")
     elif row.subject == "load" and not _belongs_to_mechanics(model, request.subject[0]):
         remedy = "give one of the loads or actuators of the mechanics, the object itself"
-        yield Fault(f"{call}({name!r}) is asked of {request.subject[0]}, which is none of them", request.where, remedy)
+        yield Fault(
+            f"{call}({name!r}) is requested for {request.subject[0]}, which is none of them", request.where, remedy
+        )
     sequence = request.representation
     is_euler = len(sequence) == 3 and set(sequence) <= set("xyz") and all(a != b for a, b in pairwise(sequence))
     if sequence != "quaternion" and not is_euler:
@@ -549,14 +551,16 @@ def _belongs_to_mechanics(model: Model, subject: Any) -> bool:
 def _appearance_faults(model: Model) -> Iterator[Fault]:
     """Yield faults of shapes, traces and arrows."""
     parameters = frozenset(parameter.symbol for parameter in _declared_items(model, Parameter))
-    if model.looks and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
+    if model.appearance_items and mechanics_source.inertial_frame(model.mechanics) is None and model.ground is None:
         remedy = "say model.place_in(N, O) with the inertial frame and origin of your points"
-        yield Fault("pictures need an inertial frame, which the mechanics do not have", model.looks[0].where, remedy)
-    for look in model.looks:
-        yield from (Fault(what, look.where, remedy) for what, remedy in appearance_item_faults(look, parameters))
-        if isinstance(look, LoadArrow) and not (_belongs_to_mechanics(model, look.load) or _is_pair(look.load)):
+        yield Fault(
+            "pictures need an inertial frame, which the mechanics do not have", model.appearance_items[0].where, remedy
+        )
+    for item in model.appearance_items:
+        yield from (Fault(what, item.where, remedy) for what, remedy in appearance_item_faults(item, parameters))
+        if isinstance(item, LoadArrow) and not (_belongs_to_mechanics(model, item.load) or _is_pair(item.load)):
             remedy = "give one of the mechanics' loads or actuators, or a pair (point, vector)"
-            yield Fault(f"an arrow is asked of {look.load}, which is none of them", look.where, remedy)
+            yield Fault(f"an arrow is requested for {item.load}, which is none of them", item.where, remedy)
 
 
 def _is_pair(load: Any) -> bool:

@@ -75,7 +75,7 @@ class _KnownSymbols:
         self.sensed = recorded.motion_symbols if recorded else {}
         self.functions |= {*self.sensed}
         self.outputs = {item.name: item for item in model.declared if isinstance(item, Output)}
-        # declared as something that the mechanics do not have: told once, where it is declared
+        # declared as something that the mechanics do not have: reported once, where it is declared
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
 
 
@@ -261,7 +261,7 @@ class _SymbolFaultCollector:
         is_coordinate = function in self.known.coordinates
         if order > (2 if is_coordinate else 1):
             if occurrence.place.startswith(_CONSTRAINT_PLACES):
-                return  # the rate of a row that was handed over as one of another level
+                return  # the rate of a row that was given as one of another level
             what = f"{name} is beyond accelerations, and a mechanism knows its motion no further"
             self._add(what, name, occurrence, "use q, q', q'', u, u' only")
         elif (order > 1 or not is_coordinate) and occurrence.role in {"energy", "lagrangian", "potential"}:

@@ -14,9 +14,9 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     ExpressionUnitForm,
     UnitContradiction,
     UnitEquations,
+    are_commensurable_units,
     exponents,
     exponents_of_unit,
-    measures_same,
 )
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
@@ -48,8 +48,8 @@ def find_unit_contradictions(definition: ModelDefinition) -> tuple[str, ...]:
     if not isinstance(definition.mechanics, RecordBasedMechanics):
         requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
         uses = collect_mechanics_expressions(definition.mechanics, requests)
-        told = uses if has_mass else [use for use in uses if use.role in {"position", "velocity"}]
-        require_units_of_places(equations, definition.mechanics, told)
+        usable_uses = uses if has_mass else [use for use in uses if use.role in {"position", "velocity"}]
+        require_units_of_places(equations, definition.mechanics, usable_uses)
     for place, expression, unit in _list_declared_expressions(definition):
         equations.require_unit(expression, unit, place)
     unwritten = _list_bases_of_unwritten_ones(definition.mechanics)
@@ -113,18 +113,18 @@ def _read_unit(text: str) -> Exponents:
 def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
     """Return a sentence: what does not fit, where, and what to write."""
     items = sorted((declared[s] for s in found.symbols if s in declared), key=lambda item: item.name)
-    said = ", ".join(f"{item.name} in {item.unit}" for item in items)
+    member_list = ", ".join(f"{item.name} in {item.unit}" for item in items)
     what = f"{found.place}: {found.expression}"
     one, other = (format_exponents(side.known) for side in found.sides)
-    if measures_same(found.difference):
+    if are_commensurable_units(found.difference):
         scaled = (item for item in items if _read_unit(item.unit)[-1])
         remedies = [
             f"{item.name} in {format_base_units(item.unit)}, with its value as '… {item.unit}'" for item in scaled
         ]
         remedy = f"declare {', '.join(remedies)}" if remedies else "convert it there"
-        return f"{what} is taken in {other} as it stands ({said}) → {remedy}"
+        return f"{what} is taken in {other} as it stands ({member_list}) → {remedy}"
     if any(side.unknowns for side in found.sides):
-        return f"{what}: the units of the terms differ by {format_exponents(found.difference)} ({said})"
+        return f"{what}: the units of the terms differ by {format_exponents(found.difference)} ({member_list})"
     if found.of_terms:
-        return f"{what}: {one} and {other} are added or compared ({said})"
-    return f"{what} is in {one}, where {other} is needed ({said})"
+        return f"{what}: {one} and {other} are added or compared ({member_list})"
+    return f"{what} is in {one}, where {other} is needed ({member_list})"

@@ -46,13 +46,13 @@ def exponents_of_unit(unit: UnitOfMeasurement) -> Exponents:
     return (*(each for base, each in zip(BASE_UNITS, unit.exponents, strict=True) if base != "rad"), scale)
 
 
-def measures_same(difference: Exponents) -> bool:
+def are_commensurable_units(difference: Exponents) -> bool:
     """Return whether units that differ by this measure the same kind of quantity: mm and m do."""
     return not any(difference[:-1])
 
 
 def _is_zero(difference: Exponents) -> bool:
-    return measures_same(difference) and abs(float(difference[-1])) < _SCALE_ROUNDING
+    return are_commensurable_units(difference) and abs(float(difference[-1])) < _SCALE_ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,9 @@ class UnitEquations:
             reduced = self._reduce(form)
             # Numbers that smooth a step, tanh(20*u), carry units: only trigonometric functions say something for sure,
             # and these only of angles in degrees, or in orientations: sin(x) is the height of a wavy ground.
-            angle = place.startswith("the orientation") or (not reduced.unknowns and measures_same(reduced.known))
+            angle = place.startswith("the orientation") or (
+                not reduced.unknowns and are_commensurable_units(reduced.known)
+            )
             sure = isinstance(expression, sm.sin | sm.cos | sm.tan) and angle and bool(form.unknowns)
             if not isinstance(argument, sm.Number):
                 self.require_equal(form, ExpressionUnitForm(), place if sure else "", expression)

@@ -198,45 +198,45 @@ class FlexibleMeshShape:
 AppearanceItem = VisualShape | PointTrace | LoadArrow | BodyWithoutInertiaPicture | FlexibleMeshShape
 
 
-def appearance_item_faults(look: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+def appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, what to do) of a declaration by itself.
 
     Args:
-        look: What was declared.
+        item: What was declared.
         parameters: The model's parameters.
     """
-    if isinstance(look, BodyWithoutInertiaPicture):
-        if not hasattr(look.body, "masscenter"):
-            yield f"{look.body!r} cannot be hidden", "give a body of the mechanics"
+    if isinstance(item, BodyWithoutInertiaPicture):
+        if not hasattr(item.body, "masscenter"):
+            yield f"{item.body!r} cannot be hidden", "give a body of the mechanics"
         return
-    if look.color and not COLOUR_PATTERN.fullmatch(look.color):
-        yield f"there is no color {look.color!r}", "write it as #rrggbb, as in #1f77b4"
-    if isinstance(look, PointTrace) and not isinstance(look.point, Point):
-        yield f"a {type(look.point).__name__} cannot be traced", "give a Point"
-    if isinstance(look, FlexibleMeshShape) and not (0 < look.opacity <= 1 and 0 < look.scale < math.inf):
-        yield f"displacements of {look.body.name} cannot be drawn", "give a scale above 0, an opacity above 0, up to 1"
-    if isinstance(look, LoadArrow) and look.scale is not None and not look.scale > 0:
-        yield f"an arrow cannot have the scale {look.scale}", "give the m per N, > 0"
-    if isinstance(look, VisualShape):
-        yield from _visual_shape_faults(look, parameters)
+    if item.color and not COLOUR_PATTERN.fullmatch(item.color):
+        yield f"there is no color {item.color!r}", "write it as #rrggbb, as in #1f77b4"
+    if isinstance(item, PointTrace) and not isinstance(item.point, Point):
+        yield f"a {type(item.point).__name__} cannot be traced", "give a Point"
+    if isinstance(item, FlexibleMeshShape) and not (0 < item.opacity <= 1 and 0 < item.scale < math.inf):
+        yield f"displacements of {item.body.name} cannot be drawn", "give a scale above 0, an opacity above 0, up to 1"
+    if isinstance(item, LoadArrow) and item.scale is not None and not item.scale > 0:
+        yield f"an arrow cannot have the scale {item.scale}", "give the m per N, > 0"
+    if isinstance(item, VisualShape):
+        yield from _visual_shape_faults(item, parameters)
 
 
-def _visual_shape_faults(look: VisualShape, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+def _visual_shape_faults(item: VisualShape, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) for a shape that cannot be drawn: its kind, place, direction, opacity or sizes."""
-    if not isinstance(look.shape, Shape):
-        yield f"{look.shape!r} is no shape", "give a Cylinder, Box, Sphere, Ellipsoid or Mesh of mb2fmu"
+    if not isinstance(item.shape, Shape):
+        yield f"{item.shape!r} is no shape", "give a Cylinder, Box, Sphere, Ellipsoid or Mesh of mb2fmu"
         return
-    if not isinstance(look.body, ReferenceFrame) and not hasattr(look.body, "masscenter"):
-        yield f"a shape cannot be fixed in {look.body!r}", "give a body of the mechanics, or a ReferenceFrame"
-    if isinstance(look.body, ReferenceFrame) and not isinstance(look.at, Point):
-        yield f"a shape in frame {look.body.name} needs a point", "say at=…"
-    if look.at is not None and not isinstance(look.at, Point | Vector):
-        yield f"a shape cannot be put at {look.at!r}", "give a Point, or a vector from the body's mass centre"
-    if look.along is not None and not isinstance(look.along, Vector):
-        yield f"a shape cannot point along {look.along!r}", "give a vector"
-    if not 0 < look.opacity <= 1:
-        yield f"an opacity of {look.opacity} cannot be drawn", "give a number above 0, up to 1"
-    for size in look.shape.sizes:
+    if not isinstance(item.body, ReferenceFrame) and not hasattr(item.body, "masscenter"):
+        yield f"a shape cannot be fixed in {item.body!r}", "give a body of the mechanics, or a ReferenceFrame"
+    if isinstance(item.body, ReferenceFrame) and not isinstance(item.at, Point):
+        yield f"a shape in frame {item.body.name} needs a point", "say at=…"
+    if item.at is not None and not isinstance(item.at, Point | Vector):
+        yield f"a shape cannot be put at {item.at!r}", "give a Point, or a vector from the body's mass centre"
+    if item.along is not None and not isinstance(item.along, Vector):
+        yield f"a shape cannot point along {item.along!r}", "give a vector"
+    if not 0 < item.opacity <= 1:
+        yield f"an opacity of {item.opacity} cannot be drawn", "give a number above 0, up to 1"
+    for size in item.shape.sizes:
         expression = sm.sympify(size)
         unknown = sorted(str(symbol) for symbol in expression.free_symbols - parameters)
         if unknown:
@@ -249,12 +249,12 @@ class AppearanceDeclarations:
     """Shapes, traced points and arrows of a model; without any, pictures show bodies by their inertia.
 
     Attributes:
-        looks: In order of declaration.
+        appearance_items: In order of declaration.
         ground: Inertial frame and origin, as :meth:`place_in` was given; None where the mechanics say them.
     """
 
     def __init__(self) -> None:
-        self.looks: list[AppearanceItem] = []
+        self.appearance_items: list[AppearanceItem] = []
         self.ground: tuple[ReferenceFrame, Point] | None = None
 
     def visual(
@@ -279,7 +279,7 @@ class AppearanceDeclarations:
             color: ``#rrggbb``.
             opacity: 0 … 1.
         """
-        self.looks.append(
+        self.appearance_items.append(
             VisualShape(
                 body=body, shape=shape, at=at, along=along, color=color, opacity=opacity, where=find_user_line()
             )
@@ -308,7 +308,7 @@ class AppearanceDeclarations:
         reach = end.pos_from(start)
         middle = start.locatenew(f"{start.name}_{end.name}", reach / 2)
         shape = Cylinder(reach.magnitude(), radius)
-        self.looks.append(
+        self.appearance_items.append(
             VisualShape(
                 body=body, shape=shape, at=middle, along=reach, color=color, opacity=opacity, where=find_user_line()
             )
@@ -316,7 +316,7 @@ class AppearanceDeclarations:
 
     def trace(self, point: Point, *, color: str = "") -> None:
         """Draw the path of a point."""
-        self.looks.append(PointTrace(point=point, color=color, where=find_user_line()))
+        self.appearance_items.append(PointTrace(point=point, color=color, where=find_user_line()))
 
     def hide(self, *bodies: Any) -> None:
         """Leave bodies out of pictures that would show them by their mass centre and inertia.
@@ -324,7 +324,7 @@ class AppearanceDeclarations:
         Args:
             bodies: ``RigidBody`` and ``Particle`` objects of the mechanics; shapes of theirs are drawn all the same.
         """
-        self.looks += [BodyWithoutInertiaPicture(body=body, where=find_user_line()) for body in bodies]
+        self.appearance_items += [BodyWithoutInertiaPicture(body=body, where=find_user_line()) for body in bodies]
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
         """Draw a force (or torque, about its arrow) where it acts.
@@ -334,7 +334,7 @@ class AppearanceDeclarations:
             scale: m per N (or N·m); None: so that the largest fits into the picture.
             color: ``#rrggbb``.
         """
-        self.looks.append(LoadArrow(load=load, scale=scale, color=color, where=find_user_line()))
+        self.appearance_items.append(LoadArrow(load=load, scale=scale, color=color, where=find_user_line()))
 
     def place_in(self, frame: ReferenceFrame, origin: Point) -> None:
         """Set the inertial frame and a point fixed in it, for pictures of mechanics that have none.

@@ -153,8 +153,8 @@ class EventDeclarations:
 
         Where no name is given, what the event waits for is its name.
         """
-        told = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` reports
-        known = {symbol: sm.sympify(value) for symbol, value in told.items()}
+        assigned = settings if isinstance(settings, Mapping) else {}  # which ``event_faults`` reports
+        known = {symbol: sm.sympify(value) for symbol, value in assigned.items()}
         event = DeclaredEvent(kind, condition, known, name or waits_for, find_user_line(), period, offset, bool(name))
         self.declared_events.append(event)
 

@@ -138,7 +138,7 @@ class OutputRequest(Quantity):
     """A one-line output: a kinematic, load or energy quantity that the mechanism can compute.
 
     Attributes:
-        kind: What is asked.
+        kind: What is requested.
         subject: Points, frames, loads or actuators, by kind: ``position``, ``velocity``, ``acceleration``: (point,);
             ``angular_velocity``, ``angular_acceleration``, ``orientation``: (frame,); ``distance``: (point, point);
             ``relative_velocity``: (point, point of the other frame); ``centre_of_mass``, ``centre_of_mass_velocity``,
@@ -151,7 +151,7 @@ class OutputRequest(Quantity):
         relative_to: The point (position, reaction, angular momentum) or frame (the others) it is relative to; None:
             the origin, the joint's point on its child, the centre of mass, the inertial frame.
         expressed_in: The frame of the components; None: the inertial frame.
-        component: 0, 1 or 2: of a partial velocity, which component is asked, in the inertial frame.
+        component: 0, 1 or 2: of a partial velocity, which component is requested, in the inertial frame.
         representation: For ``orientation``: ``quaternion`` (w, x, y, z) or a body-fixed Euler sequence like ``zxy``.
     """
 
@@ -383,13 +383,13 @@ class OutputDeclarations:
             name: What they are called in front of the point.
             energy: False: without the energy, as where the potential energy is not known.
         """
-        told: tuple[tuple[OutputKind, str, str], ...] = (
+        diagnostics: tuple[tuple[OutputKind, str, str], ...] = (
             ("position_residual", "position_residual", "largest violation of a holonomic constraint by the states"),
             ("velocity_residual", "velocity_residual", "largest violation of a velocity constraint by the states"),
             ("constraint_rank", "rank", "number of independent constraints, estimated"),
             ("constraint_condition", "condition", "condition of the constraints' Jacobian, estimated; at most 1e7"),
         )
-        for kind, part, description in told:
+        for kind, part, description in diagnostics:
             self._request(kind, f"{name}.{part}", description=description)
         if energy:
             self._request("total_energy", f"{name}.energy", description="kinetic and potential energy")

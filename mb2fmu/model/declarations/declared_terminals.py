@@ -60,7 +60,7 @@ class DeclaredTerminal:
 
 
 class TerminalAndArrayDeclarations:
-    """Part of ``Model``: how its unit is connected.
+    """Part of ``Model``: how its FMU is connected.
 
     Attributes:
         terminals: Those declared, in order.

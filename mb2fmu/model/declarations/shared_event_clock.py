@@ -1,7 +1,7 @@
 """Give events at set times that coincide one common clock, so that round-off cannot order them.
 
-0.3 s is the third instant of a period of 0.1 s and the first of one of 0.3 s: 3 * 0.1 and 0.3 are two numbers, and a
-unit that finds instants by their sign meets one before the other. All events of an instant read what is there before
+0.3 s is the third instant of a period of 0.1 s and the first of one of 0.3 s. But 3 * 0.1 and 0.3 are two numbers, and
+an FMU that finds instants by their sign meets one before the other. All events of an instant read what is there before
 any of them; so they must be found at once. With the largest step g that divides all periods of such events and the
 distances of their first instants, the number of steps so far
 

@@ -4,7 +4,7 @@ Input: a ``Model`` and an element, a frozen dataclass of numbers and SymPy expre
 consists of is declared in the model under its name: loads, parameters, discrete values, events and outputs.
 
 Promises: every number that an element is given is a parameter of the FMU, ``name.field``; every expression stays the
-user's. Loads act as they are, whatever kind of mechanics was handed over, so that formulations, validation and
+user's. Loads act as they are, whatever kind of mechanics was given, so that formulations, validation and
 pictures see nothing but loads and events. What is wrong is reported with all other faults of the model, by
 ``mb2fmu.model.check_model``.
 

@@ -66,8 +66,8 @@ class Bushing(NamedElement):
             try:
                 self._relative()
             except ValueError as error:
-                told = " ".join(str(error).split())
-                yield self.fault(f"the way is not known: {told}", "connect both with the mechanism")
+                reason = " ".join(str(error).split())
+                yield self.fault(f"the way is not known: {reason}", "connect both with the mechanism")
         for part in ("stiffness", "damping"):
             matrix = _read_matrix(getattr(self, part))
             if matrix is None:

@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ParameterNamer, Surface, SurfaceSize
+from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ContactSurface, ParameterNamer, SurfaceSize
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.robot_link_contact import (
     express_surface_in_ground,
@@ -22,7 +22,7 @@ from mb2fmu.model.elements.robot_link_contact import (
     make_link_load,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 from mb2fmu.model.supported_functions import no_event, sticking_sign
@@ -96,7 +96,7 @@ class Contact(NamedElement):
     """
 
     body: RigidBody | Particle | str
-    surface: Surface
+    surface: ContactSurface
     stiffness: SurfaceSize
     exponent: SurfaceSize = 1.5
     dissipation: SurfaceSize = 0.0
@@ -136,13 +136,13 @@ class Contact(NamedElement):
             yield from link_contact_faults(self.body, self.at, self.surface, model.mechanics)
             return
         bodies = mechanics_source.bodies(model.mechanics)
-        carrier = self.surface.body if isinstance(self.surface, Surface) else None
+        carrier = self.surface.body if isinstance(self.surface, ContactSurface) else None
         for role, body in (("what touches", self.body), ("what carries its surface", carrier)):
             if role == "what touches" and not isinstance(body, RigidBody | Particle):
                 yield f"{role} is {body!r}", "give a RigidBody or a Particle"
             elif isinstance(body, RigidBody | Particle) and not any(body is known for known in bodies):
-                yield f"{role}, {body.name}, is no body of the mechanics", "give one that was handed over"
-        if not isinstance(self.surface, Surface):
+                yield f"{role}, {body.name}, is no body of the mechanics", "give one of the mechanics' own"
+        if not isinstance(self.surface, ContactSurface):
             yield (
                 f"its surface is {self.surface!r}",
                 "give a PlaneSurface, SphereSurface, CylinderSurface or HeightSurface",
@@ -197,7 +197,7 @@ class Contact(NamedElement):
         """Yield places and velocities that are not known."""
         for point in self.points:
             try:
-                self._touch(model, point, sm.S.Zero, lambda _part, value, _unit, _told: sm.sympify(value))
+                self._touch(model, point, sm.S.Zero, lambda _part, value, _unit, _description: sm.sympify(value))
             except (ValueError, TypeError) as error:
                 what = f"where {point.name} is against the surface is not known: {' '.join(str(error).split())}"
                 yield what, "connect both with the mechanism"
@@ -208,10 +208,10 @@ class Contact(NamedElement):
         """Declare loads, parameters and outputs."""
         made: dict[str, sm.Expr] = {}
 
-        def named(part: str, value: SurfaceSize, unit: str, told: str) -> sm.Expr:
+        def named(part: str, value: SurfaceSize, unit: str, description: str) -> sm.Expr:
             """Return a parameter of the contact, made once for all points."""
             if part not in made:
-                made[part] = self.parameter(model, part, value, unit, told, low=0.0)
+                made[part] = self.parameter(model, part, value, unit, description, low=0.0)
             return made[part]
 
         radius = sm.S.Zero if self.radius == 0 else named("radius", self.radius, "m", "of what touches")
@@ -256,7 +256,7 @@ class Contact(NamedElement):
 
     def _touched(
         self,
-        surface: Surface,
+        surface: ContactSurface,
         position: Vector,
         velocity: Vector,
         turning: Vector,
@@ -286,8 +286,8 @@ class Contact(NamedElement):
         exponent = self._exponent
         whole = exponent.is_Integer
         unit = {1: "N/m"}.get(int(exponent), f"N/m{int(exponent)}") if whole else "1"
-        told = "of the contact" if whole else f"of the contact, in N/m^{self.exponent}"
-        force = named("stiffness", self.stiffness, unit, told) * self._power(-touch.gap)
+        description = "of the contact" if whole else f"of the contact, in N/m^{self.exponent}"
+        force = named("stiffness", self.stiffness, unit, description) * self._power(-touch.gap)
         if self.dissipation != 0:
             d = named(
                 "dissipation", self.dissipation, "s/m", "of Hunt and Crossley: the force grows by it times approach"

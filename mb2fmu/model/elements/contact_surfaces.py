@@ -35,7 +35,7 @@ class PointSurfaceDistance:
 
 
 @dataclass(frozen=True)
-class Surface(ABC):
+class ContactSurface(ABC):
     """Protocol of a surface, fixed in a body or in the ground.
 
     Attributes:
@@ -82,7 +82,7 @@ def _radius_faults(what: str, radius: SurfaceSize) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class PlaneSurface(Surface):
+class PlaneSurface(ContactSurface):
     """A plane through ``point``; bodies are on the side to which ``normal`` points.
 
     Attributes:
@@ -108,7 +108,7 @@ class PlaneSurface(Surface):
 
 
 @dataclass(frozen=True)
-class SphereSurface(Surface):
+class SphereSurface(ContactSurface):
     """A sphere about ``point``; bodies are outside of it, or inside.
 
     Attributes:
@@ -132,7 +132,7 @@ class SphereSurface(Surface):
 
 
 @dataclass(frozen=True)
-class CylinderSurface(Surface):
+class CylinderSurface(ContactSurface):
     """An infinite cylinder about an axis through ``point``; bodies are outside of it, or inside.
 
     Attributes:
@@ -181,7 +181,7 @@ def _round_surface_distance(position: Vector, radius: sm.Expr, *, inside: bool) 
 
 
 @dataclass(frozen=True)
-class HeightSurface(Surface):
+class HeightSurface(ContactSurface):
     """Ground of the height z = h(x, y) over the plane x, y of a frame at ``point``; bodies are above it.
 
     The distance is that from the tangent plane at the foot F of the perpendicular, with F by one step from the tangent

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import Attachment, AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_attachment import (
+    AttachmentPlace,
+    ElementAttachment,
+    attachment_faults,
+    make_attachment,
+)
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.supported_functions import sticking_sign
 
@@ -113,7 +118,9 @@ class CoulombFriction(NamedElement):
         return lambda v: kinetic + (static - kinetic) * sm.exp(-((v / fall) ** 2)), static
 
 
-def declare_friction(model: Model, name: str, at: Attachment, effort: sm.Expr, slip: sm.Expr, sense: sm.Expr) -> None:
+def declare_friction(
+    model: Model, name: str, at: ElementAttachment, effort: sm.Expr, slip: sm.Expr, sense: sm.Expr
+) -> None:
     """Add the load and the outputs ``name.force`` (or ``torque``), ``name.slip`` and ``name.sticking``.
 
     Args:

@@ -60,8 +60,10 @@ class Drag(NamedElement):
                 with restore_sympy_caches([frame, self.point]):
                     self.point.vel(frame)
             except ValueError as error:
-                told = " ".join(str(error).split())
-                yield self.fault(f"the velocity of {self.point} is not known: {told}", "connect it with the mechanism")
+                reason = " ".join(str(error).split())
+                yield self.fault(
+                    f"the velocity of {self.point} is not known: {reason}", "connect it with the mechanism"
+                )
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
@@ -103,15 +105,15 @@ class GravityGradient(NamedElement):
         if not isinstance(self.body, RigidBody):
             yield self.fault(f"it acts on {self.body!r}", "give a RigidBody")
         elif not any(self.body is body for body in mechanics_source.bodies(model.mechanics)):
-            yield self.fault(f"{self.body.name} is no body of the mechanics", "give one that was handed over")
+            yield self.fault(f"{self.body.name} is no body of the mechanics", "give one of the mechanics' own")
         elif not isinstance(self.centre, Point):
             yield self.fault(f"the far mass is at {self.centre!r}", "give a point")
         else:
             try:
                 self.body.masscenter.pos_from(self.centre)
             except ValueError as error:
-                told = " ".join(str(error).split())
-                yield self.fault(f"the way to the far mass is not known: {told}", "connect it with the mechanism")
+                reason = " ".join(str(error).split())
+                yield self.fault(f"the way to the far mass is not known: {reason}", "connect it with the mechanism")
 
     def declare(self, model: Model) -> None:
         """Declare loads, parameter and output."""

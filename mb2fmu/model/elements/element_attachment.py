@@ -12,7 +12,7 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
@@ -31,7 +31,7 @@ or frame that is None is the ground's. Motion counts positive where the second m
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class ElementAttachment:
     """Geometry of the place where an element acts.
 
     Attributes:
@@ -109,20 +109,20 @@ def attachment_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
             yield f"the speed is not known: {' '.join(str(error).split())}", "connect both with the mechanism"
 
 
-def make_attachment(on: AttachmentPlace, model: Model) -> Attachment:
+def make_attachment(on: AttachmentPlace, model: Model) -> ElementAttachment:
     """Return the attachment of an element without :func:`attachment_faults`."""
     if isinstance(on, str):
         robot = model.mechanics
         assert isinstance(robot, RecordBasedMechanics)
         position = robot.position[on]
         turns = any(item.unit == "rad" for item in model.declared if getattr(item, "symbol", None) == position)
-        return Attachment(turns, robot.speed[on], position, joint=on)
+        return ElementAttachment(turns, robot.speed[on], position, joint=on)
     if isinstance(on, PinJoint):
         places = (on.parent.frame, on.child.frame, on.joint_axis.normalize())
-        return Attachment(turns=True, speed=on.speeds[0], position=on.coordinates[0], places=places)
+        return ElementAttachment(turns=True, speed=on.speeds[0], position=on.coordinates[0], places=places)
     if isinstance(on, PrismaticJoint):
         places = (on.parent_point, on.child_point, on.joint_axis.normalize())
-        return Attachment(turns=False, speed=on.speeds[0], position=on.coordinates[0], places=places)
+        return ElementAttachment(turns=False, speed=on.speeds[0], position=on.coordinates[0], places=places)
     first, second, along = on
     frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
     assert isinstance(frame, ReferenceFrame)
@@ -130,11 +130,11 @@ def make_attachment(on: AttachmentPlace, model: Model) -> Attachment:
     with restore_sympy_caches([frame, origin, first, second, *list_vector_frames(along)]):
         if isinstance(second, ReferenceFrame):
             speed = second.ang_vel_in(first or frame).dot(along)
-            return Attachment(turns=True, speed=speed, position=None, places=(first, second, along))
+            return ElementAttachment(turns=True, speed=speed, position=None, places=(first, second, along))
         if isinstance(model.mechanics, Parts) and isinstance(origin, Point):
             origin.set_vel(frame, 0)  # it is fixed in the inertial frame, by its definition
         start = first or origin
         rates = [second.vel(frame), *([] if first is None else [first.vel(frame)])]
         speed = rates[0].dot(along) - (rates[1].dot(along) if first is not None else 0)
         position = second.pos_from(start).dot(along) if start is not None else None
-    return Attachment(turns=False, speed=speed, position=position, places=(first, second, along))
+    return ElementAttachment(turns=False, speed=speed, position=position, places=(first, second, along))

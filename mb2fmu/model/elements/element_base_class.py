@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedElement(ABC):
-    """An element with a name; subclasses tell their faults and declare themselves.
+    """An element with a name; subclasses report their faults and declare themselves.
 
     Attributes:
         name: In front of the names of its variables: ``brake`` gives ``brake.torque``.

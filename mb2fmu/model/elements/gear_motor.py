@@ -11,7 +11,7 @@ from sympy.physics.mechanics import PinJoint, Point, PrismaticJoint, ReferenceFr
 from sympy.physics.vector import Vector, outer
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import Attachment, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_attachment import ElementAttachment, attachment_faults, make_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
 
@@ -111,7 +111,9 @@ class GearMotor(NamedElement):
         model.output(f"{self.name}.torque", torque, "N.m", description="on the rotor")
         model.output(f"{self.name}.speed", speed, "rad/s", description="of the rotor against what carries it")
 
-    def _rotor(self, model: Model, at: Attachment, ratio: sm.Expr) -> tuple[ReferenceFrame, ReferenceFrame, Vector]:
+    def _rotor(
+        self, model: Model, at: ElementAttachment, ratio: sm.Expr
+    ) -> tuple[ReferenceFrame, ReferenceFrame, Vector]:
         """Add the rotor; return its frame, the frame of its carrier, and its axis."""
         assert at.places is not None  # no robot's
         first, _, along = at.places

@@ -10,7 +10,12 @@ import sympy as sm
 from sympy.physics.mechanics import ReferenceFrame
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import Attachment, AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_attachment import (
+    AttachmentPlace,
+    ElementAttachment,
+    attachment_faults,
+    make_attachment,
+)
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.rigid_impact import Impact
 
@@ -40,7 +45,7 @@ class _PushingElement(NamedElement):
         if not attachment and self.position is None and make_attachment(self.on, model).position is None:
             yield self.fault("the angle between the frames is not known", "give it as position, or give the joint")
 
-    def _pushes(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
+    def _pushes(self, model: Model, at: ElementAttachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
         """Add the forces from the bounds inwards, and their output."""
         assert self.stiffness is not None  # or it has faults
         c = self.parameter(
@@ -128,7 +133,7 @@ class HardStop(_PushingElement):
         else:
             self._rebounds(model, at, (bounds[0], bounds[1]))
 
-    def _rebounds(self, model: Model, at: Attachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
+    def _rebounds(self, model: Model, at: ElementAttachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
         """Add an impact at each bound, with one restitution."""
         assert self.restitution is not None  # or it is compliant
         here = _relative_position(self.position, at)
@@ -200,7 +205,7 @@ class Backlash(_PushingElement):
             middle = self.parameter(model, "middle", self.middle, at.position_unit, "middle of the play")
         self._pushes(model, at, (middle - play / 2, middle + play / 2))
 
-    def _geared(self, model: Model) -> Attachment:
+    def _geared(self, model: Model) -> ElementAttachment:
         """Return the attachment seen from the second; the first gets its part of the torque by the ratio."""
         assert isinstance(self.on, tuple)  # or it has faults
         assert isinstance(self.position, tuple)
@@ -220,10 +225,10 @@ class Backlash(_PushingElement):
 
 
 @dataclass(frozen=True)
-class _GearedAttachment(Attachment):
+class _GearedAttachment(ElementAttachment):
     """The second side of a gear; the first is seen through the ratio."""
 
-    fast: Attachment | None = None
+    fast: ElementAttachment | None = None
     ratio: sm.Expr = sm.S.One
 
     def load(self, model: Model, effort: sm.Expr) -> None:
@@ -233,7 +238,7 @@ class _GearedAttachment(Attachment):
         self.fast.load(model, -effort / self.ratio)
 
 
-def _relative_position(given: sm.Expr | tuple[sm.Expr, sm.Expr] | None, at: Attachment) -> sm.Expr:
+def _relative_position(given: sm.Expr | tuple[sm.Expr, sm.Expr] | None, at: ElementAttachment) -> sm.Expr:
     """Return the position of the second relative to the first."""
     here = at.position if given is None or isinstance(given, tuple) else given
     assert here is not None  # or it has faults

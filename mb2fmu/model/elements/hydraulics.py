@@ -11,7 +11,7 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import Attachment, make_attachment
+from mb2fmu.model.elements.element_attachment import ElementAttachment, make_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.element_pathways import is_point_pair, pathway_or_joint_faults
 from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
@@ -117,7 +117,7 @@ class HydraulicCylinder(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters, states and outputs."""
-        place: Attachment | None = None
+        place: ElementAttachment | None = None
         if is_point_pair(self.on):
             pathway = LinearPathway(*self.on)
             with restore_sympy_caches(list(self.on)):

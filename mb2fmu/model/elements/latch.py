@@ -195,16 +195,16 @@ class Latch(NamedElement):
     def declare(self, model: Model) -> None:
         """Declare parameters, states that only events change, forces, and the latch."""
         engaged, changes = dynamicsymbols(f"{self._word}_engaged {self._word}_changes")
-        told = f"of {self.name}"
+        owner = f"of {self.name}"
         first = float(self.starts_engaged)
         closed = f"1 while {self.name} is closed"
         model.discrete(engaged, first, name=f"{self.name}.engaged", min=0.0, max=1.0, description=closed)
         description = f"how often {self.name} closed or opened"
         model.discrete(changes, 0.0, name=f"{self.name}.changes", min=0.0, description=description)
-        rate = self.parameter(model, "stabilization", self.stabilization, "1/s", f"rate {told} against drift", low=0.0)
+        rate = self.parameter(model, "stabilization", self.stabilization, "1/s", f"rate {owner} against drift", low=0.0)
         close = sm.sympify(self.close)
         if self.within is not None:
-            bound = self.parameter(model, "within", self.within, self.each[0].unit, f"bound {told} to close", low=0.0)
+            bound = self.parameter(model, "within", self.within, self.each[0].unit, f"bound {owner} to close", low=0.0)
             near = (side for row in self.each for side in (row.position <= bound, row.position >= -bound))
             close = sm.And(close, *near)
         model.declared_latches.append(
@@ -233,15 +233,15 @@ class Latch(NamedElement):
             f"{self._word}_impulse_{turn}{row.label or 0} {self._word}_held_at_{turn}{row.label or 0} "
             f"{self._word}_{row.effort}_{row.label or 0}"
         )
-        told = f"of {self.name}" + (f" along {row.label}" if row.label else "")
+        owner = f"of {self.name}" + (f" along {row.label}" if row.label else "")
         parts = {"impulse": f"{self.name}.impulse{behind}", "held_at": f"{self.name}.held_at{behind}"}
         if turn:
             parts = {"impulse": f"{self.name}.impulse_turn{behind}", "held_at": f"{self.name}.held_at_turn{behind}"}
-        unit, last = f"{row.effort_unit}.s", f"impulse of the last closing {told}"
+        unit, last = f"{row.effort_unit}.s", f"impulse of the last closing {owner}"
         model.discrete(impulse, 0.0, unit, name=parts["impulse"], description=last)
-        model.discrete(held_at, 0.0, row.unit, name=parts["held_at"], description=f"where the row {told} is held")
+        model.discrete(held_at, 0.0, row.unit, name=parts["held_at"], description=f"where the row {owner} is held")
         name = f"{self.name}.{row.effort}{behind}"
-        model.output(name, force, row.effort_unit, description=f"{row.effort} {told} while it is closed")
+        model.output(name, force, row.effort_unit, description=f"{row.effort} {owner} while it is closed")
         return DeclaredLatchRow(name, row.position, impulse, held_at, force)
 
 

@@ -47,8 +47,8 @@ class Work(NamedElement):
         try:
             self._power(model)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            told = " ".join(str(error).split())
-            yield self.fault(f"the power of {self.load!r} is not known: {told}", remedy)
+            reason = " ".join(str(error).split())
+            yield self.fault(f"the power of {self.load!r} is not known: {reason}", remedy)
 
     def declare(self, model: Model) -> None:
         """Declare the state and the output."""

@@ -112,21 +112,21 @@ class Impact(NamedElement):
         e = self.parameter(model, "restitution", self.restitution, "1", "coefficient of restitution", low=0.0, high=1.0)
         slowest = "speed below which it rests"
         slow = self.parameter(model, "rest_below", self.rest_below, f"{self.unit}/s", slowest, low=_MIN_REST_SPEED)
-        told = f"of {self.name}"
-        back = f"rate {told} against drift while it rests"
+        owner = f"of {self.name}"
+        back = f"rate {owner} against drift while it rests"
         stabilization = sm.sympify(self.stabilization)
         if stabilization.is_zero:
             stabilization = sm.S.Zero
         else:
             stabilization = self.parameter(model, "stabilization", self.stabilization, "1/s", back, low=0.0)
-        rests = f"1 while the contact {told} rests, 0.25 as it leaves"
+        rests = f"1 while the contact {owner} rests, 0.25 as it leaves"
         model.discrete(
             resting, float(self.starts_resting), name=f"{self.name}.resting", min=0.0, max=1.0, description=rests
         )
-        last = f"impulse of the last impact {told}"
+        last = f"impulse of the last impact {owner}"
         model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse", description=last)
-        model.discrete(count, 0.0, name=f"{self.name}.impacts", min=0.0, description=f"number of impacts {told}")
-        model.output(f"{self.name}.force", push, force, description=f"force {told} while it rests")
+        model.discrete(count, 0.0, name=f"{self.name}.impacts", min=0.0, description=f"number of impacts {owner}")
+        model.output(f"{self.name}.force", push, force, description=f"force {owner} while it rests")
         model.declared_contacts.append(
             DeclaredContact(
                 name=self.name,
@@ -153,18 +153,18 @@ class Impact(NamedElement):
         word = self.name.replace(".", "_")
         mu = self.parameter(model, "friction_coefficient", self.friction, "1", "coefficient of friction", low=0.0)
         sliding, impulse, changes, along = dynamicsymbols(" ".join(f"{word}_{part}" for part in _FRICTION_VARIABLES))
-        told = f"of {self.name}"
-        sense = f"sense of slip {told}: 1 or -1; 0 where it sticks or is open"
+        owner = f"of {self.name}"
+        sense = f"sense of slip {owner}: 1 or -1; 0 where it sticks or is open"
         model.discrete(sliding, 0.0, name=f"{self.name}.sliding", min=-1.0, max=1.0, description=sense)
-        last = f"impulse of friction in the last impact {told}"
+        last = f"impulse of friction in the last impact {owner}"
         model.discrete(impulse, 0.0, f"{force}.s", name=f"{self.name}.impulse_along", description=last)
         first = not any(contact.friction for contact in model.declared_contacts)
         if first:
             count = "changes between sticking, sliding and open of all contacts while they rest"
             model.discrete(changes, 0.0, name=f"{self.name}.changes", min=0.0, description=count)
-        model.output(f"{self.name}.friction", along, force, description=f"friction {told} while it rests")
+        model.output(f"{self.name}.friction", along, force, description=f"friction {owner} while it rests")
         slip = sm.sympify(self.slip)
-        model.output(f"{self.name}.slip", slip, f"{self.unit}/s", description=f"speed of sliding {told}")
+        model.output(f"{self.name}.slip", slip, f"{self.unit}/s", description=f"speed of sliding {owner}")
         return DeclaredFriction(slip, mu, sliding, impulse, changes if first else None, along)
 
 

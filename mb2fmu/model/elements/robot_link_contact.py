@@ -11,7 +11,7 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-from mb2fmu.model.elements.contact_surfaces import CylinderSurface, HeightSurface, PlaneSurface, Surface
+from mb2fmu.model.elements.contact_surfaces import ContactSurface, CylinderSurface, HeightSurface, PlaneSurface
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics, RecordedLoad
 
 _GROUND = ReferenceFrame("ground")
@@ -36,7 +36,7 @@ def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordBased
     else:
         odd = [point for point in points if point.frame != body]
         yield from ((f"it touches with {point.name}, a point of another link", "name its link") for point in odd)
-    if not isinstance(surface, Surface):
+    if not isinstance(surface, ContactSurface):
         yield f"its surface is {surface!r}", "give a PlaneSurface, SphereSurface, CylinderSurface or HeightSurface"
         return
     if surface.body is not None:
@@ -57,7 +57,7 @@ def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordBased
     yield from express_surface_in_ground(mechanics, replace(surface, body=None)).faults()
 
 
-def find_surface_carrier(mechanics: RecordBasedMechanics, surface: Surface) -> str:
+def find_surface_carrier(mechanics: RecordBasedMechanics, surface: ContactSurface) -> str:
     """Return the link that carries a surface, by its point; empty: it stands in the ground."""
     frame: str = surface.point.frame
     return "" if mechanics.is_fixed_in_ground(frame) else frame
@@ -77,7 +77,7 @@ def rigid_element_link_position_faults(mechanics: RecordBasedMechanics, *written
         yield "it names the position or velocity of a link, and is rigid", remedy
 
 
-def express_surface_in_ground(mechanics: RecordBasedMechanics, surface: Surface) -> Surface:
+def express_surface_in_ground(mechanics: RecordBasedMechanics, surface: ContactSurface) -> ContactSurface:
     """Return a surface whose directions, given as three numbers along the axes of what carries it, are vectors."""
     carrier = find_surface_carrier(mechanics, surface)
 
@@ -118,7 +118,7 @@ def _vector_in_ground(components: Sequence[sm.Expr]) -> Vector:
 
 
 def form_relative_contact_motion(
-    mechanics: RecordBasedMechanics, point: NamedFramePoint, surface: Surface
+    mechanics: RecordBasedMechanics, point: NamedFramePoint, surface: ContactSurface
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """Return position and velocity of a point against the surface's, and the angular velocities of both links.
 

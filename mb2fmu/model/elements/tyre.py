@@ -293,8 +293,8 @@ class Tyre(NamedElement):
                 with restore_sympy_caches([frame, self.wheel]):
                     self.wheel.ang_vel_in(frame)
             except ValueError as error:
-                told = " ".join(str(error).split())
-                yield self.fault(f"how {self.wheel} turns is not known: {told}", "connect it with the mechanism")
+                reason = " ".join(str(error).split())
+                yield self.fault(f"how {self.wheel} turns is not known: {reason}", "connect it with the mechanism")
 
     def _unknown_velocity(self, point: Point, frame: Any) -> Iterator[Fault]:
         """Yield a fault if a point has no velocity in a frame; SymPy's caches are restored afterwards."""
@@ -302,8 +302,8 @@ class Tyre(NamedElement):
             with restore_sympy_caches([frame, point]):
                 point.vel(frame)
         except ValueError as error:
-            told = " ".join(str(error).split())
-            yield self.fault(f"the velocity of {point} is not known: {told}", "connect it with the mechanism")
+            reason = " ".join(str(error).split())
+            yield self.fault(f"the velocity of {point} is not known: {reason}", "connect it with the mechanism")
 
     def _relaxations(self) -> tuple[Number, ...]:
         """Return longitudinal and lateral relaxation length; none where slips follow at once."""

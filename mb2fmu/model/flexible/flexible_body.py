@@ -483,7 +483,7 @@ class FlexibleBody:
         else:
             vertices, triangles, shapes = triangulate_node_surface(self.data, faces, where)
         carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
-        model.looks.append(
+        model.appearance_items.append(
             FlexibleMeshShape(
                 body=self.body,
                 origin=self._origin,
@@ -641,7 +641,7 @@ class FlexibleBody:
 
 
 def _limit_in_hertz(up_to: float | str | None) -> float:
-    """Return a frequency limit in Hz; 0 where there is none, or none that can be read (the modal data tell)."""
+    """Return a frequency limit in Hz; 0 where there is none, or none that can be read (the modal data report it)."""
     try:
         return 0.0 if up_to is None else read_frequency_limit_in_hertz(up_to)
     except ValueError:

@@ -63,7 +63,7 @@ class _SamplePoint:
 def estimate_switching_scales(
     definition: Declarations, states: Sequence[Quantity], surfaces: SwitchingFunctions, count: int
 ) -> tuple[float, ...]:
-    """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not tell it.
+    """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not show it.
 
     Args:
         definition: The checked model: units of inputs and parameters, natural magnitudes.
@@ -82,7 +82,7 @@ def estimate_switching_scales(
     ]
     places = [1 + i for i, state in enumerate(states) if state in definition.coordinates]
     starts = [state.start for state in states if state in definition.coordinates]
-    told: dict[int, Floats] = {}
+    known_powers: dict[int, Floats] = {}
     for gate in _PURE_STATE_VALUES:
         values = np.array(
             [
@@ -96,10 +96,12 @@ def estimate_switching_scales(
         if not found:  # a loop that is not closed there: it is where it starts
             values[places] = starts
             found = _function_powers(surfaces, _SamplePoint(values, powers, ends))
-        told |= {
-            k: row for k, row in enumerate(found) if row is not None and not told.get(k, _DIMENSIONLESS_POWERS).any()
+        known_powers |= {
+            k: row
+            for k, row in enumerate(found)
+            if row is not None and not known_powers.get(k, _DIMENSIONLESS_POWERS).any()
         }
-    return tuple(_round_to_power_of_two(told.get(k, _DIMENSIONLESS_POWERS), natural) for k in range(count))
+    return tuple(_round_to_power_of_two(known_powers.get(k, _DIMENSIONLESS_POWERS), natural) for k in range(count))
 
 
 def _unit_powers(unit: str) -> list[float]:
@@ -109,7 +111,7 @@ def _unit_powers(unit: str) -> list[float]:
 
 
 def _function_powers(surfaces: SwitchingFunctions, numbers: _SamplePoint) -> list[Floats | None]:
-    """Return the powers of base units of each function; None where numbers do not tell; empty if undefined there."""
+    """Return the powers of base units of each function; None where not known; empty if undefined there."""
     with np.errstate(all="ignore"):
         try:
             here = numbers.evaluate_switching_functions(surfaces)

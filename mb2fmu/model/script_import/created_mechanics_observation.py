@@ -1,7 +1,7 @@
 """Note the mechanics that a script makes, and put off SymPy's forming of their equations.
 
 ``kanes_equations`` and its like note bodies and loads and return equations of unit masses that never fall, of the right
-shapes: scripts pass them to ``lambdify``, whose arguments tell which number belongs to which symbol.
+shapes: scripts pass them to ``lambdify``, whose arguments show which number belongs to which symbol.
 """
 # ruff: noqa: SLF001 - SymPy keeps what its methods were given in private attributes only
 

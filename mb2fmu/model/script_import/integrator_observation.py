@@ -1,7 +1,7 @@
 """Watch what integrates and optimizes: SciPy's integrators, PyDy's System, opty's Problem.
 
 The first of them that is asked to integrate the mechanics is noted, its integrand is evaluated at the start (by which
-lambdified functions tell the values of all symbols) and at some instants and states more (which tell what changes), and
+lambdified functions show the values of all symbols) and at some instants and states more (which show what changes), and
 the script ends there.
 """
 

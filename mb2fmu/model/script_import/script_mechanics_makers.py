@@ -108,6 +108,6 @@ def _call_maker(
 
 
 def _has_symbol_as_coordinate(noted: CreatedScriptMechanics, symbols: Iterable[Any]) -> bool:
-    """Return whether a symbol that was handed over took the place of a coordinate, which is a function of time."""
+    """Return whether a symbol that was given took the place of a coordinate, which is a function of time."""
     given = {each for each in symbols if isinstance(each, sm.Symbol)}
     return any(given & set(getattr(made, "q", ())) for made in noted.objects)

@@ -205,8 +205,8 @@ def _script_fault(path: Path, error: BaseException) -> Fault:
         return Fault("the time limit ended it here", where, f"give it more by --time, or shorten it: {line}")
     if isinstance(error, ModuleNotFoundError):
         return Fault(str(error), where, f"install it: the script needs it to make its mechanics ({line})")
-    said = str(error).strip()  # SymPy's messages may begin with an empty line
-    message = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    reason = str(error).strip()  # SymPy's messages may begin with an empty line
+    message = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
     return Fault(message.splitlines()[0][:300], where, remedy)
 
 

@@ -17,7 +17,7 @@ import sympy as sm
 from sympy.physics.mechanics import Dyadic, JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics
 
 ExpressionTuple = tuple[sm.Expr, ...]
@@ -164,8 +164,8 @@ def is_rigid_body(body: Any) -> bool:
     SymPy's own ``Body`` is a ``RigidBody`` and a ``Particle`` at once: it says of itself which of the two it is, by
     ``is_rigidbody``. Of all other bodies their inertia shows it.
     """
-    said = getattr(body, "is_rigidbody", None)
-    return getattr(body, "central_inertia", None) is not None if said is None else bool(said)
+    is_rigid = getattr(body, "is_rigidbody", None)
+    return getattr(body, "central_inertia", None) is not None if is_rigid is None else bool(is_rigid)
 
 
 def needs_inertia(body: Any, frame: ReferenceFrame | None) -> bool:
@@ -201,7 +201,7 @@ def potential_energy(body: Any) -> sm.Expr:
 
 
 def loads(mechanics: Mechanics) -> tuple[Any, ...]:
-    """Return forces and torques as handed over: ``(point or frame, vector)``, without those of actuators.
+    """Return forces and torques as given: ``(point or frame, vector)``, without those of actuators.
 
     What acts on the ground body (``System.apply_uniform_gravity`` pulls at it, too) moves nothing and is left out.
     """

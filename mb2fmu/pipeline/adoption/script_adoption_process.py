@@ -28,8 +28,8 @@ from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_clo
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
+from mb2fmu.model.script_import.mechanics_from_script import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_instrumentation import read_script_parts
-from mb2fmu.model.script_import.script_mechanics import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_mechanics_makers import list_script_mechanics_makers
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.sources import mechanics_source
@@ -275,8 +275,8 @@ def _changing_parameters(adopted: AdoptedModelContent) -> Iterator[str]:
     """Yield what is to be mended where a parameter has other values at other instants of the script's integration."""
     for each in adopted.quantities:
         if each.kind == "parameter" and each.doubt:
-            said = f"{each.symbol} is a parameter of {each.value:g}, but in the script {each.doubt}"
-            yield f"{said}: make it one of dynamicsymbols there"
+            note = f"{each.symbol} is a parameter of {each.value:g}, but in the script {each.doubt}"
+            yield f"{note}: make it one of dynamicsymbols there"
 
 
 def _may_start_elsewhere(run: ScriptRun) -> bool:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.pipeline.agent_server.agent_command_facts import (
+from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
+from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
     select_adoption_facts,
     select_audit_facts,
@@ -19,7 +20,6 @@ from mb2fmu.pipeline.agent_server.agent_command_facts import (
     select_simulation_facts,
     select_validation_facts,
 )
-from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
 from mb2fmu.pipeline.agent_server.served_folder import ServedFolder
 from mb2fmu.version import __version__
 
@@ -122,7 +122,7 @@ class MechanismTools:
         stop: float | None = None,
         time_limit: float = 120.0,
     ) -> ToolAnswer:
-        """Simulate a model or an FMU and tell start, end and range of each variable. Nothing is judged.
+        """Simulate a model or an FMU and report start, end and range of each variable. Nothing is judged.
 
         Args:
             model: MODEL.py, ROBOT.urdf, NAME.fmu, or the name of a model that comes with mb2fmu.
@@ -149,7 +149,7 @@ class MechanismTools:
         return await self._audit(fmu, ["--no-run"] * (not run), time_limit)
 
     async def explain(self, file: str, model: str = "", time_limit: float = 600.0) -> ToolAnswer:
-        """Explain a failure: do once more what failed, and tell all that failed, the likeliest cause, and every check.
+        """Explain a failure: repeat what failed, and report all that failed, the likeliest cause, and every check.
 
         Args:
             file: MODEL.py or ROBOT.urdf, which is run; or NAME.fmu, which is audited, or compared with a model.

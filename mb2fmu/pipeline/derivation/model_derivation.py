@@ -18,11 +18,11 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
+from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
-from mb2fmu.pipeline.derivation.hybrid_models import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
 AnyModel = mb2fmu.model.Model | Path | str
 DerivableModel = AnyModel | ModelDefinition
@@ -66,7 +66,7 @@ def derive(
         >>> mb2fmu.derive("simple_pendulum", method="kane")
         <Derivation SimplePendulum: by kane; states theta, omega>
     """
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     checked, read = load_and_import_model(model, arguments, stage)
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
@@ -95,7 +95,7 @@ def derive(
 
 
 def load_and_import_model(
-    model: DerivableModel, arguments: Mapping[str, Any] | None, stage: Stopwatch
+    model: DerivableModel, arguments: Mapping[str, Any] | None, stage: StageStopwatch
 ) -> tuple[ModelDefinition, Mechanism]:
     """Load and check a model, and read its mechanism, with its loops closed at the start."""
     with stage("load"):
@@ -109,8 +109,8 @@ def load_and_import_model(
 def _read_mechanism(definition: ModelDefinition) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
-        case PrebuiltMechanism() as handed:
-            return handed.mechanism
+        case PrebuiltMechanism() as prebuilt:
+            return prebuilt.mechanism
         case RecordBasedMechanics():
             return robots.make_robot_mechanism(definition)
     return mechanism.read_mechanism(definition)
@@ -139,23 +139,25 @@ class _FormulationChoice:
     why: str
 
 
-def _list_candidate_equations(mechanism: Mechanism, asked: Method | Literal["auto"]) -> tuple[EquationsOfMotion, ...]:
+def _list_candidate_equations(
+    mechanism: Mechanism, requested: Method | Literal["auto"]
+) -> tuple[EquationsOfMotion, ...]:
     """Return the equations by every formulation that may be cheapest, or by the requested one.
 
     Args:
         mechanism: As read.
-        asked: ``auto`` leaves all open, ``recursive`` the choice between its variants only.
+        requested: ``auto`` leaves all open, ``recursive`` the choice between its variants only.
 
     Raises:
         FormulationError: If none applies, with every reason.
     """
-    if asked not in OPEN_METHOD_CHOICES:
-        return (formulations.formulate(mechanism, asked),)
+    if requested not in OPEN_METHOD_CHOICES:
+        return (formulations.formulate(mechanism, requested),)
     answers = formulations.check_all_formulations(mechanism)
     if not answers["recursive"].is_applicable:
-        return (formulations.formulate(mechanism, asked),)
+        return (formulations.formulate(mechanism, requested),)
     methods: list[Method] = []
-    if asked == "auto" and len(mechanism.bodies) <= _MAX_TMT_BODIES:
+    if requested == "auto" and len(mechanism.bodies) <= _MAX_TMT_BODIES:
         methods.append(formulations.choose_formulation(mechanism)[0])
     articulated = answers["recursive-articulated"].is_applicable
     if not articulated or len(mechanism.u) <= _MAX_FULL_MASS_MATRIX_SPEEDS:
@@ -173,11 +175,11 @@ def _choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> _Formu
     costs = [
         estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
     ]
-    judged = [
+    candidates = [
         c if one.recursion else max(c / _READABLE_COST_FACTOR, c - _MAX_READABLE_EXTRA_COST)
         for one, c in zip(equations, costs, strict=True)
     ]
-    best = judged.index(min(judged))
+    best = candidates.index(min(candidates))
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"

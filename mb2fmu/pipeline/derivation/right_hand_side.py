@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis import NumericalConditioning
+    from mb2fmu.analysis import RightHandSideAccuracy
     from mb2fmu.compiler.evaluation.numpy_evaluator import DiscreteMemoryLookup
     from mb2fmu.fmu.toolchain import CompiledProgram, Compiler
 
@@ -112,13 +112,13 @@ class RightHandSide:
         x: npt.ArrayLike | None = None,
         r: npt.ArrayLike | None = None,
         p: npt.ArrayLike | None = None,
-    ) -> NumericalConditioning:
+    ) -> RightHandSideAccuracy:
         """Return how many digits of x' are right at a point (default: the start); printed, it names what cancels."""
-        from mb2fmu.analysis import compute_numerical_conditioning
+        from mb2fmu.analysis import compute_right_hand_side_accuracy
 
         given = ((x, self.x0), (r, self.r0), (p, self.p0))
         point = (np.asarray(own if value is None else value, dtype=np.float64) for value, own in given)
-        return compute_numerical_conditioning(self.program, t, *point)
+        return compute_right_hand_side_accuracy(self.program, t, *point)
 
     def compile(self, *, compiler: Compiler | None = None) -> RightHandSide:
         """Return the function as machine code for this computer: many instances at once, for parameter studies.

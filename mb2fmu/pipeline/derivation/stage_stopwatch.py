@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Platform
 
 
-class Stopwatch:
+class StageStopwatch:
     """Times stages and notifies the observer."""
 
     def __init__(self, observer: StageObserver | None, before: tuple[StageTime, ...] = ()) -> None:
@@ -34,9 +34,9 @@ class Stopwatch:
             self._observer.finished(timing)
 
     def activity_reporter(self, stage: str) -> Callable[[str], None] | None:
-        """Tell an observer with a method ``report_activity`` in words which part of a stage runs."""
-        told: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
-        return None if told is None else partial(told, stage)
+        """Notify an observer with a method ``report_activity`` in words which part of a stage runs."""
+        report_activity: Callable[[str, str], None] | None = getattr(self._observer, "report_activity", None)
+        return None if report_activity is None else partial(report_activity, stage)
 
     @property
     def timings(self) -> tuple[StageTime, ...]:

@@ -15,8 +15,8 @@ from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
-from mb2fmu.pipeline.display.motion_drawings import draw_fmu_motion, get_model_scene, read_scene_of_fmu
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
+from mb2fmu.pipeline.display.fmu_motion_drawings import draw_fmu_motion, get_model_scene, read_scene_of_fmu
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
@@ -75,10 +75,10 @@ def animate(
 
     Args:
         source: A model, its file, or an FMU (``.fmu``), which is run by fmpy.
-        model: Of an FMU that does not say what it looks like; its own motion is then the ghost.
+        model: Of an FMU that does not say what it looks like; its own motion is then the reference.
         arguments: Of the model file's function.
         at: FMU name of a parameter, start value or input → value; this and what follows as for ``simulate``. An FMU
-            that is run with values of its own has no ghost: its reference is of another motion.
+            that is run with values of its own has no reference: its own one is of another motion.
         inputs: FMU name → formula of ``t``, number, or function of time.
         tables: CSV files with inputs.
         stop: In s, instead of the experiment's.
@@ -95,7 +95,7 @@ def animate(
     """
     from mb2fmu.fmu import package
 
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     if isinstance(source, Model) or Path(source).suffix != ".fmu":
         chosen = (source if isinstance(source, Model) else load(source, arguments)).at(at)
         return _draw_simulated_motion(
@@ -109,21 +109,21 @@ def animate(
                 simulate_fmu_file(path, at=at, inputs=inputs, tables=tables, stop=stop, step=step)
             )
     with stage("unpack"):
-        unit = package.read_archive(path)
+        archive = package.read_archive(path)
         if model is None:
-            scene, ghost = read_scene_of_fmu(unit, path.name), None
+            scene, overlay = read_scene_of_fmu(archive, path.name), None
     if model is not None:
         simulated = simulate_model(model, arguments=arguments, observer=observer)
         if isinstance(simulated, FmuSimulation):
             fault = Fault("the model has events", remedy="leave out --model, or animate the model itself")
-            raise ValidationError("this model cannot be the ghost of an FMU:", [fault])
-        scene, ghost = get_model_scene(simulated.derivation), simulated.motion
+            raise ValidationError("this model cannot be the reference of an FMU:", [fault])
+        scene, overlay = get_model_scene(simulated.derivation), simulated.motion
     with stage("simulate"):
-        return MechanismAnimation(*draw_fmu_motion(path, unit, scene, ghost))
+        return MechanismAnimation(*draw_fmu_motion(path, archive, scene, overlay))
 
 
 def _refuse_reference_with_settings(model: AnyModel | None) -> None:
-    """Refuse a model as ghost together with settings: it moves through its own experiment.
+    """Refuse a model as reference together with settings: it moves through its own experiment.
 
     Raises:
         ValidationError: If there is one.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import Backend, BuildOptions, FmiVersion
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, StageStopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Compiler
 
 DEFAULT_BACKEND: Backend = "native"
-"""What units are built with if nothing else is said."""
+"""What FMUs are built with if nothing else is said."""
 
 
 def build(
@@ -45,14 +45,14 @@ def build(
         >>> "modelDescription.xml" in built.core
         True
     """
-    stage = Stopwatch(observer, derivation.timings)
+    stage = StageStopwatch(observer, derivation.timings)
     if options.get("backend", DEFAULT_BACKEND) == "python":
         return _build_python(derivation, stage, options)
     return _build_native(derivation, stage, options, observer)
 
 
 def _build_native(
-    derivation: Derivation, stage: Stopwatch, options: BuildOptions, observer: StageObserver | None
+    derivation: Derivation, stage: StageStopwatch, options: BuildOptions, observer: StageObserver | None
 ) -> FmuBuild:
     """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
@@ -62,7 +62,7 @@ def _build_native(
     platforms = toolchain.parse_platforms(native_platforms) if native_platforms or not component else ()
     if component:
         _refuse_component_options(options)
-    fmi, compiler, fast = fmi_major_version(options), choose_compiler(options), options.get("fast", False)
+    fmi, compiler, fast = fmi_major_version(options), choose_native_compiler(options), options.get("fast", False)
     with stage("describe"):
         described = _describe_fmu_variables(
             derivation, interface.FmuTarget(fmi, "native", options.get("solver"), compiler, fast)
@@ -80,8 +80,8 @@ def _build_native(
             compilation.begin(sources)
             description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
-            looks = draw_model_scene(derivation)
-            drawn = package.make_fmu_pictures(described, looks.diagram)
+            scene_and_picture = draw_model_scene(derivation)
+            drawn = package.make_fmu_pictures(described, scene_and_picture.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
         if component:
@@ -90,8 +90,8 @@ def _build_native(
             description = description.joined(emit_c.emit_wasm_component_manifest())
     with stage("build"):
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
-        core = core.joined(looks.files)
-    return FmuBuild(derivation, described, sources, description, binaries, looks.scene, core, stage.timings)
+        core = core.joined(scene_and_picture.files)
+    return FmuBuild(derivation, described, sources, description, binaries, scene_and_picture.scene, core, stage.timings)
 
 
 def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInterface:
@@ -104,7 +104,7 @@ def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInt
     return interface.describe_interface(definition, derivation.equations, program, target)
 
 
-def choose_compiler(options: BuildOptions) -> Compiler:
+def choose_native_compiler(options: BuildOptions) -> Compiler:
     """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
     from mb2fmu.fmu.toolchain import default_compiler
 
@@ -117,11 +117,11 @@ def fmi_major_version(options: BuildOptions) -> Literal["2", "3"]:
     Raises:
         InterfaceError: It is none that FMUs are built for.
     """
-    asked = options.get("fmi", "2")
+    requested = options.get("fmi", "2")
     for known in get_args(FmiVersion):
-        if type(asked) is type(known) and asked == known:
+        if type(requested) is type(known) and requested == known:
             return "3" if str(known).startswith("3") else "2"
-    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {asked!r}", "fmi", 'use "2" or "3"')
+    fault = Fault(f"there are FMUs of FMI 2.0 and 3.0, not of {requested!r}", "fmi", 'use "2" or "3"')
     raise InterfaceError("no such FMU can be built:", [fault])
 
 
@@ -139,7 +139,7 @@ def _refuse_component_options(options: BuildOptions) -> None:
         faults.append(Fault("is defined for FMI 3 only", name, "add --fmi 3"))
     if options.get("compiler") == "cc":
         faults.append(Fault("the system's compiler does not make it", name, "leave --compiler out: zig does"))
-    elif choose_compiler(options) != "zig":
+    elif choose_native_compiler(options) != "zig":
         faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
         raise EmitError("this FMU cannot be built:", faults)
@@ -155,7 +155,7 @@ def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
     return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
-def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOptions) -> FmuBuild:
+def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildOptions) -> FmuBuild:
     """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
@@ -171,9 +171,11 @@ def _build_python(derivation: Derivation, stage: Stopwatch, options: BuildOption
         sources = emit_python.emit_python_sources(derivation.program, described)
         description = emit_xml.emit_description_files(described)
     with stage("build"):
-        looks = draw_model_scene(derivation)
-        core = package.build_python_fmu(sources, description, described).joined(looks.files)
-    return FmuBuild(derivation, described, sources, description, FileTree({}), looks.scene, core, stage.timings)
+        scene_and_picture = draw_model_scene(derivation)
+        core = package.build_python_fmu(sources, description, described).joined(scene_and_picture.files)
+    return FmuBuild(
+        derivation, described, sources, description, FileTree({}), scene_and_picture.scene, core, stage.timings
+    )
 
 
 def _refuse_native_options(options: BuildOptions) -> None:

@@ -75,7 +75,7 @@ def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Sce
         except ModelError as error:
             faults += error.faults
     if faults:
-        raise ModelError("the looks of the mechanism cannot be used:", faults)
+        raise ModelError("the appearance of the mechanism cannot be used:", faults)
     scene = visualization.build_scene(mechanism, equations, meshes)
     return scene and replace(scene, notes=(*scenery.notes, *notes))
 

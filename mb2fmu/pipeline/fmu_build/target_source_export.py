@@ -17,7 +17,11 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
-from mb2fmu.pipeline.derivation.hybrid_models import list_event_sources, list_sticking_frictions, needs_event_handling
+from mb2fmu.pipeline.derivation.event_requirements import (
+    list_event_sources,
+    list_sticking_frictions,
+    needs_event_handling,
+)
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.targets import SOURCE_TARGETS

@@ -101,8 +101,8 @@ class ReportToFmuMatch:
         if not self.together:
             return f"{self.report} is about another FMU than {self.fmu}: do not trust its verdict"
         verdict = self.claim.verdict
-        said = {"passed": "it passed", "failed": "it failed"}.get(verdict, verdict or "nobody has run it")
-        return f"{self.report} is about {self.fmu}: {said}"
+        outcome = {"passed": "it passed", "failed": "it failed"}.get(verdict, verdict or "nobody has run it")
+        return f"{self.report} is about {self.fmu}: {outcome}"
 
 
 def match_report_to_fmu(report: Path, fmu: Path | None = None) -> ReportToFmuMatch:
@@ -179,10 +179,10 @@ def refuse_unrunnable_fmu(options: ExportOptions) -> None:
     require_packages("the validation", "lief", "fmu_manipulation_toolbox", "trimesh")
     if options.get("backend") == "python":
         return
-    asked = options.get("platforms", "host")
+    requested = options.get("platforms", "host")
     host = toolchain.host_platform()
-    native, _ = toolchain.separate_wasm_platform(asked)
+    native, _ = toolchain.separate_wasm_platform(requested)
     if not native or host not in toolchain.parse_platforms(native):
-        remedy = f"add the host (--platform host,{asked}), or write it without a validation: mb2fmu export"
-        fault = Fault(f"{asked} is not {host}, where it would have to run", "--platform", remedy)
+        remedy = f"add the host (--platform host,{requested}), or write it without a validation: mb2fmu export"
+        fault = Fault(f"{requested} is not {host}, where it would have to run", "--platform", remedy)
         raise PlatformError("the FMU cannot be validated on this machine:", [fault])

@@ -9,7 +9,7 @@ from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantit
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
 
 def draw_model_graph(
@@ -28,7 +28,7 @@ def draw_model_graph(
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
 
-    _, read = load_and_import_model(model, arguments, Stopwatch(observer))
+    _, read = load_and_import_model(model, arguments, StageStopwatch(observer))
     return draw_mechanism_graph(build_mechanism_graph(read))
 
 
@@ -59,7 +59,7 @@ def quantities(
     """
     from mb2fmu.report.equation_display import formulation_quantity_html, formulation_quantity_text  # noqa: F401  register their displays
 
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     _, read = load_and_import_model(model, arguments, stage)
     with stage("form quantities"):
         return form_formulation_quantities(read, kinds)

@@ -77,7 +77,7 @@ def form_graph_and_theory_content(
         form_quantities: Forms them, or knows them already.
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
-    from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS
+    from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.formulation_quantity_html import form_formulation_quantity_blocks
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
     from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
@@ -134,9 +134,9 @@ class SharedPageContent:
     @cached_property
     def motion(self) -> tuple[Drawing, PlotSignals] | None:
         """The FMU's motion, drawn."""
-        from mb2fmu.pipeline.display import motion_drawings
+        from mb2fmu.pipeline.display import fmu_motion_drawings
 
-        return motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
+        return fmu_motion_drawings.draw_validated_motion(self.scene, self._validated.result) if self.scene else None
 
     @cached_property
     def kane_quantities(self) -> FormulationQuantities:
@@ -223,8 +223,8 @@ def render_report_beside_fmu(
         archive: What lies beside it; None: what was judged.
         content: Of the page in the FMU, if one was made.
     """
-    judged = str(validated.result.provenance["fmu_sha256"])
-    name = judged if archive is None else hashlib.sha256(archive).hexdigest()
+    validated_hash = str(validated.result.provenance["fmu_sha256"])
+    name = validated_hash if archive is None else hashlib.sha256(archive).hexdigest()
     content = content or SharedPageContent(validated, built)
     return _render_report(validated, built, command, timings, None, content, name)
 
@@ -294,11 +294,11 @@ def _format_interactive_fmu(
 def render_page_that_runs_fmu(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
-    from mb2fmu.pipeline.display import motion_drawings
+    from mb2fmu.pipeline.display import fmu_motion_drawings
 
     if built.scene is None:
         return None
-    motion = motion_drawings.draw_validated_motion(built.scene, validated.result)
+    motion = fmu_motion_drawings.draw_validated_motion(built.scene, validated.result)
     if motion is None:
         return None
     live = _format_interactive_fmu(built, built.scene, motion)

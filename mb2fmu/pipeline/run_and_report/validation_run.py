@@ -11,7 +11,7 @@ from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ReferenceEquations:
     Attributes:
         equations: Of motion, by another formulation than the FMU's where there is one.
         mechanism: x' and outputs come from this mechanism in numbers, and ``equations`` only says what stands where;
-            None: there are no bodies, or their motion alone does not tell x': x' comes from ``equations``.
+            None: there are no bodies, or their motion alone does not determine x': x' comes from ``equations``.
     """
 
     equations: EquationsOfMotion
@@ -83,7 +83,7 @@ def validate(
         >>> outcome.passed
         True
     """
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     checked, read = load_and_import_model(model, arguments, stage)
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
@@ -96,7 +96,7 @@ def validate_fmu(
     checked: ModelDefinition,
     read: Mechanism,
     used: Method | None,
-    stage: Stopwatch,
+    stage: StageStopwatch,
     *,
     default_only: bool = False,
 ) -> ValidationOutcome:
@@ -120,20 +120,22 @@ def validate_fmu(
             fmu, definition, reference.equations, method=used, mechanism=reference.mechanism, integrals_of=read,
             report_activity=stage.activity_reporter("validate"),
         )  # fmt: skip
-    with stage("ask the model's own equations"):
+    with stage("check by the source objects"):
         found = validation.run_independent_checks(
             fmu, checked, read, largest_speeds=result.largest_speeds, visited_coordinates=result.visited_coordinates,
             equations=reference.equations, runs=result.runs, references=result.references,
         )  # fmt: skip
-        told = (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
+        accuracy_notes = (
+            (found.solution_accuracy.text,) if found.solution_accuracy and found.solution_accuracy.text else ()
+        )
         flexible = validation.list_flexible_body_limitations(checked, read, result.reference)
-        notes = (*flexible, *read.import_notes, *result.notes, *told)  # the first one is shown
+        notes = (*flexible, *read.import_notes, *result.notes, *accuracy_notes)  # the first one is shown
         result = replace(result, independent_check_set=found, notes=notes, default_only=default_only)
     result = replace(result, notes=(*find_unit_contradictions(checked), *result.notes))  # the first one is shown
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 
-def measure(
+def compare_with_data(
     fmu: Path | str | ExportResult,
     *,
     data: Collection[Path | str] = (),
@@ -144,7 +146,7 @@ def measure(
 
     Args:
         fmu: The archive, or what ``pipeline.export`` gave.
-        data: Tables of what was measured over time, see ``validation.compare_data``.
+        data: Tables of what was measured over time, see ``validation.compare_measurements``.
         at: Tables of derivatives and outputs at given points, see ``validation.compare_at_data_table_points``.
         settings: Start values, tolerances, steps.
 
@@ -160,14 +162,14 @@ def measure(
         ...     _ = mb2fmu.simulate("simple_pendulum", stop=1.0).to_csv(table)
         ...     exported = mb2fmu.export("simple_pendulum", folder)
         ...     settings = DataRunSettings(default_tolerance=ColumnTolerance.read("0.1%"))
-        ...     results = mb2fmu.measure(exported, data=[table], settings=settings)
+        ...     results = mb2fmu.compare_with_data(exported, data=[table], settings=settings)
         >>> all(result.passed for result in results)
         True
     """
     from mb2fmu import validation
 
-    read = [(validation.compare_data, validation.read_table(Path(each))) for each in data]
-    read += [(validation.compare_at_data_table_points, validation.read_table(Path(each))) for each in at]
+    read = [(validation.compare_measurements, validation.read_validation_table(Path(each))) for each in data]
+    read += [(validation.compare_at_data_table_points, validation.read_validation_table(Path(each))) for each in at]
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
     ) as path:

@@ -16,8 +16,8 @@ from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
@@ -48,7 +48,7 @@ def compile_ensemble(
     """
     from mb2fmu import validation
     from mb2fmu.fmu import toolchain
-    from mb2fmu.fmu.emit_c.fmu_sources import compute_max_internal_steps
+    from mb2fmu.fmu.emit_c.fmu_c_sources import compute_max_internal_steps
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
@@ -69,7 +69,7 @@ def compile_ensemble(
         step=float(run.time[1]),
         stop=float(run.time[-1]),
         most=compute_max_internal_steps(program),
-        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(program))),
+        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_explicit_integrator(program))),
         implicit_motion=_compile_integrator_lazily(cache(lambda: _compile_implicit_motion(program, definition.name))),
         **_compile_entry_points(program),
     )
@@ -177,7 +177,9 @@ def _add_parameter_derivatives(
         states=carrying.layout.states,
         output_names=carrying.entries["outputs"].labels,
         scale=np.tile(ensemble.scale, len(to) + 1),
-        motion=_compile_integrator_lazily(cache(lambda: toolchain.compile_motion(carrying, judged=own))),
+        motion=_compile_integrator_lazily(
+            cache(lambda: toolchain.compile_explicit_integrator(carrying, step_control_states=own))
+        ),
         implicit_motion=_compile_integrator_lazily(
             cache(lambda: _compile_implicit_motion_with_derivatives(program, leaves, own))
         ),
@@ -208,7 +210,7 @@ def _compile_implicit_motion_with_derivatives(
     from mb2fmu.fmu import toolchain
 
     native = derivatives.add_variational_jacobian(_add_jacobian(program, "the model"), leaves)
-    return toolchain.compile_implicit_integrator(native, judged=own)
+    return toolchain.compile_implicit_integrator(native, step_control_states=own)
 
 
 def _compile_implicit_motion(program: Program, name: str) -> CompiledIntegrator:
@@ -291,10 +293,10 @@ def _simulate_with_derivatives(
     ensemble: Ensemble,
     derivation: Derivation,
     to: tuple[str, ...],
-    asked: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
+    run_arguments: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
 ) -> BatchResult:
     """Return instances as the FMU moves them, with derivatives; NaN, and the reason, where there are none."""
-    x0, p, course, states, outputs = asked
+    x0, p, course, states, outputs = run_arguments
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
     own = [place for place in outputs if place < n_y]
     moved = motion(x0[:, :n_x], p, replace(course, scale=course.scale[:n_x]), states, own)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
-from mb2fmu.model.value_overrides import OverrideValue, parse_number
+from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, SimulationStoppedError
@@ -118,7 +118,7 @@ def _parse_interface_type(kind: InterfaceTypeName) -> InterfaceType:
     """Return the interface type of a name, ``cs`` or ``me`` for short; raise for any other."""
     if kind not in INTERFACE_TYPES:
         fault = Fault(f"{kind!r} is no kind of FMU", "kind", f"take one of {', '.join(INTERFACE_TYPES)}")
-        raise ValidationError("the FMU cannot be run as asked:", [fault])
+        raise ValidationError("the FMU cannot be run as requested:", [fault])
     return INTERFACE_TYPES[kind]
 
 
@@ -156,7 +156,7 @@ def _split_values(
             faults.append(Fault(what, remedy="set parameters and start values"))
             continue
         try:
-            number = parse_number(value, _variable_unit(variable))
+            number = parse_value_in_unit(value, _variable_unit(variable))
         except ValueError as error:
             unit = _variable_unit(variable)
             remedy = f"write {name}=NUMBER in {unit}, or with a unit: {name}='NUMBER UNIT'"
@@ -164,7 +164,7 @@ def _split_values(
             continue
         (constants if variable.causality == "input" else starts)[name] = number
     if faults:
-        raise ValidationError("the FMU cannot be set as asked:", faults)
+        raise ValidationError("the FMU cannot be set as requested:", faults)
     return starts, constants
 
 

@@ -219,9 +219,9 @@ def _make_signal(name: str, value: InputValue, stop: float) -> InputSignal:
 
 def _read_input_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputSignal], list[Fault]]:
     """Read a table into one signal per input, with all faults: times that fall, unknown names, empty cells."""
-    from mb2fmu.validation.data.validation_data_tables import TIME_COLUMN, read_table
+    from mb2fmu.validation.data.validation_data_tables import TIME_COLUMN, read_validation_table
 
-    table = read_table(path)
+    table = read_validation_table(path)
     time = table.column(TIME_COLUMN)
     if time is None:
         there = ", ".join(column.name for column in table.columns)

@@ -17,11 +17,11 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
 from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
 from mb2fmu.model.value_overrides import OverrideValue
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
@@ -55,7 +55,7 @@ def simulate(
     """Simulate a model by its own equations, without any FMU; or an FMU by fmpy.
 
     A model with events of its own, with contacts, or with friction that sticks is run as an FMU too, which is made for
-    it: x' alone does not tell when a mode ends.
+    it: x' alone does not show when a mode ends.
 
     Args:
         model: A model, the file that has its function, or an FMU (``.fmu``, from any tool).
@@ -85,7 +85,7 @@ def simulate(
     if not isinstance(model, Model) and Path(model).suffix == ".fmu":
         from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
-        with Stopwatch(observer)("simulate"):
+        with StageStopwatch(observer)("simulate"):
             return simulate_fmu_file(Path(model), at=at, inputs=given, tables=tables, stop=stop, step=step, kind=kind)
     chosen = (model if isinstance(model, Model) else load(model, arguments)).at(at)
     return simulate_model(chosen, inputs=given, tables=tables, stop=stop, step=step, observer=observer, **options)
@@ -125,7 +125,7 @@ def simulate_derivation(
     signals = read_inputs(inputs or {}, tables, units, stop, rates)
     if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
-    with Stopwatch(observer)("simulate"):
+    with StageStopwatch(observer)("simulate"):
         return _integrate_derivation(derivation, right_hand_side(derivation), stop=stop, step=step, signals=signals)
 
 
@@ -149,7 +149,7 @@ def _simulate_by_fmu(
     given = form_experiment_values(replace(derivation.definition, experiment=run))
     held = {name: _hold_values(given.inputs[:, column], run.step) for column, name in enumerate(given.input_names)}
     inputs: dict[str, InputValue] = {**held, **{signal.name: signal.at for signal in signals}}
-    with Stopwatch(observer)("simulate"), make_temporary_folder("run the FMU") as folder:
+    with StageStopwatch(observer)("simulate"), make_temporary_folder("run the FMU") as folder:
         path = folder / f"{derivation.definition.name}.fmu"
         write_fmu_archive(built.core, path)
         return simulate_fmu_file(path, inputs=inputs, stop=run.stop, step=run.step)

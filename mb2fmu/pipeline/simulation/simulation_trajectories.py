@@ -290,7 +290,7 @@ class ModelSimulation(SimulationTrajectories):
     def drawing(self) -> Drawing:
         """Return the mechanism in motion."""
         from mb2fmu import visualization
-        from mb2fmu.pipeline.display.motion_drawings import get_model_scene
+        from mb2fmu.pipeline.display.fmu_motion_drawings import get_model_scene
 
         return visualization.draw_motion(get_model_scene(self.derivation), self.motion)
 
@@ -330,7 +330,7 @@ class FmuSimulation(SimulationTrajectories):
             PackageError: If the FMU does not say what it looks like.
         """
         from mb2fmu import visualization
-        from mb2fmu.pipeline.display.motion_drawings import read_scene_of_fmu
+        from mb2fmu.pipeline.display.fmu_motion_drawings import read_scene_of_fmu
 
         scene = read_scene_of_fmu(self.files, self.path.name)
         given = dict(zip(self.input_names, self.inputs.T, strict=True))

@@ -9,7 +9,7 @@ from mb2fmu import analysis
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
 
 def linearize(
@@ -44,7 +44,7 @@ def linearize(
     """
     derivation = derive(model, arguments=arguments, observer=observer, **options)
     start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at or {}, trim)
-    with Stopwatch(observer)("linearize"):
+    with StageStopwatch(observer)("linearize"):
         linearizer = analysis.OperatingPointLinearizer(derivation.equations, derivation.program)
         return linearizer.linearize(start, search=search)
 
@@ -89,7 +89,7 @@ def sweep(
 
     declared = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     units = {item.name: item.unit for item in (*declared, *definition.inputs, *definition.parameters)}
-    with Stopwatch(observer)("sweep"):
+    with StageStopwatch(observer)("sweep"):
         return analysis.compute_root_locus(
             equations, derivation.program, start_for, numbers, name, units.get(name, "s")
         )

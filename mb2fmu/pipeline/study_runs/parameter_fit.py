@@ -13,12 +13,12 @@ import numpy.typing as npt
 from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
-from mb2fmu.analysis.fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
 from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unknowns
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.input_signals import convert_times_to_seconds
 from mb2fmu.units import are_compatible_units, display_conversion
 
@@ -92,7 +92,7 @@ def identify_parameters(
         raise _add_table_faults(error, derivation, data) from None
     experiments = tuple(replace(each, between=between) for each in _read_measurements(derivation, data))
     measured = _FitResiduals(derivation, experiments, places)
-    with Stopwatch(observer)("fit"):
+    with StageStopwatch(observer)("fit"):
         precision = _TOLERANCE_WITH_INPUTS if any(each.inputs for each in experiments) else _INTEGRATION_TOLERANCE
         found = fit_unknowns(unknowns, measured.predict, measured.values, measured.columns, precision=precision)
         curves = measured.curves(found.values, [path.name for path in data])
@@ -266,7 +266,7 @@ def _read_measurements(derivation: Derivation, data: Sequence[Path]) -> list[_Me
     inputs = {each.name: each.unit for each in d.inputs}
     faults, found = [], []
     for path in data:
-        table = validation.read_table(path)
+        table = validation.read_validation_table(path)
         time, wrong = _read_times(table)
         faults += wrong
         known = []

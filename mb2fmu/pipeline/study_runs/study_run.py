@@ -20,7 +20,7 @@ from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessCaseEngine,
     run_study_cases,
 )
-from mb2fmu.analysis.studies.study_cases import InputSignal, StudyWithCases, resolve_study_names
+from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study_names
 from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, parse_study_plan, plan_lacks_fmu_and_model
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
@@ -56,7 +56,7 @@ class StudyOutcome:
     """
 
     folder: Path
-    study: StudyWithCases
+    study: ResolvedStudy
     cases: int
     failed: int
     summary: Path
@@ -78,7 +78,7 @@ def run_study(
     workers: int | None = None,
     resume: bool = False,
     client: Any = None,
-    told: CaseProgressCallback | None = None,
+    on_progress: CaseProgressCallback | None = None,
     observer: StageObserver | None = None,
 ) -> StudyOutcome:
     """Run all cases of a plan; finished cases are kept, however this ends.
@@ -91,7 +91,7 @@ def run_study(
         workers: Of ``local``: how many processes; None: one per processor.
         resume: Go on with the study that is in the folder.
         client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
-        told: Is notified of progress.
+        on_progress: Is notified of progress.
         observer: Is notified of the stages before.
 
     Raises:
@@ -109,7 +109,7 @@ def run_study(
     store = StudyStore(Path(folder), study, (name, content), written)
     with store.lock_folder():
         store.prepare_study_folder(resume=resume)
-        say = told or (lambda _done, _n, _failed: None)
+        say = on_progress or (lambda _done, _n, _failed: None)
         left = np.flatnonzero(~store.done).tolist()
         say(int(store.done.sum()), len(store.done), store.failed)
         try:
@@ -154,7 +154,7 @@ def _read_plan_file(path: Path) -> Mapping[str, Any]:
 
 def _prepare_study(
     base: Path, plan: StudyPlan, observer: StageObserver | None, earlier: Sequence[Fault] = ()
-) -> tuple[StudyWithCases, str, bytes]:
+) -> tuple[ResolvedStudy, str, bytes]:
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
@@ -166,7 +166,7 @@ def _prepare_study(
     table: ValidationDataTable | None = None
     if plan.table:
         try:
-            table = validation.read_table(base / plan.table)
+            table = validation.read_validation_table(base / plan.table)
         except Mb2FmuError as error:
             faults += error.faults
     try:
@@ -215,7 +215,7 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 
 @contextmanager
 def _open_case_engine(
-    study: StudyWithCases, content: bytes, scheduler: str, workers: int | None, client: Any
+    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
 ) -> Iterator[CaseExecutionEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
@@ -249,7 +249,7 @@ def _open_case_engine(
                 engine.close()
 
 
-def _write_summary(store: StudyStore, study: StudyWithCases, name: str, content: bytes) -> StudyOutcome:
+def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import (

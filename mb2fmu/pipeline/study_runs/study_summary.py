@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
-from mb2fmu.analysis.studies.study_cases import StudyWithCases
+from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.analysis.studies.study_result_store import INPUTS_FILE
 from mb2fmu.report.figures.study_figures import (
     MOST_ACROSS,
@@ -34,16 +34,16 @@ _SOBOL_INDEX_CAPTION = (
 )
 
 
-def format_study_case_command(study: StudyWithCases, unit: Path, case: int) -> str:
+def format_study_case_command(study: ResolvedStudy, fmu: Path, case: int) -> str:
     """Return the command that runs one case again, with the same numbers to the last bit.
 
     Args:
         study: What was run.
-        unit: Its unit.
+        fmu: Its FMU.
         case: Number of the case.
     """
     values = dict(zip(study.varied, study.cases[case].tolist(), strict=True)) | dict(study.fixed)
-    words = ["mb2fmu", "simulate", str(unit)]
+    words = ["mb2fmu", "simulate", str(fmu)]
     for name, value in values.items():
         words += ["--at", f"{name}={value!r}"]
     for name, held in study.driven.items():
@@ -51,18 +51,18 @@ def format_study_case_command(study: StudyWithCases, unit: Path, case: int) -> s
             words += ["--at", f"{name}={float(held[0])!r}"]
     for name, formula in study.inputs.items():
         words += ["--input", f"{name}={formula}"]
-    words += ["--input", str(unit.parent / INPUTS_FILE)] if _time_varying_inputs(study) else []
+    words += ["--input", str(fmu.parent / INPUTS_FILE)] if _time_varying_inputs(study) else []
     words += ["--stop", repr(study.stop), "--step", repr(study.job.step)]
     words += ["--kind", "me" if study.job.request["kind"] == "ModelExchange" else "cs"]
     return shlex.join([*words, "--plot", f"case-{case}.svg"])
 
 
-def _time_varying_inputs(study: StudyWithCases) -> list[str]:
+def _time_varying_inputs(study: ResolvedStudy) -> list[str]:
     """Return the inputs that follow the model's experiment and change with time."""
     return [name for name, held in study.driven.items() if (held != held[0]).any()]
 
 
-def format_input_signal_table(study: StudyWithCases) -> bytes:
+def format_input_signal_table(study: ResolvedStudy) -> bytes:
     """Return inputs that follow the model's experiment as CSV: a row for each step; empty if none changes with time."""
     names = _time_varying_inputs(study)
     if not names:
@@ -75,7 +75,7 @@ def format_input_signal_table(study: StudyWithCases) -> bytes:
     return text.getvalue().encode()
 
 
-def compute_sobol_indices(study: StudyWithCases, values: Floats) -> dict[str, SobolIndices]:
+def compute_sobol_indices(study: ResolvedStudy, values: Floats) -> dict[str, SobolIndices]:
     """Return Sobol' indices of all results, if the cases were chosen for them; values of all cases, (n, n_results)."""
     if not study.plan.indices:
         return {}
@@ -84,7 +84,7 @@ def compute_sobol_indices(study: StudyWithCases, values: Floats) -> dict[str, So
 
 
 def _list_sobol_index_rows(
-    study: StudyWithCases, found: Mapping[str, SobolIndices]
+    study: ResolvedStudy, found: Mapping[str, SobolIndices]
 ) -> list[tuple[str, str, list[float]]]:
     """Return result, quantity, and six numbers: first-order index, its interval, total index, its interval."""
     return [
@@ -94,7 +94,7 @@ def _list_sobol_index_rows(
     ]
 
 
-def format_sobol_indices_as_csv(study: StudyWithCases, found: Mapping[str, SobolIndices]) -> bytes:
+def format_sobol_indices_as_csv(study: ResolvedStudy, found: Mapping[str, SobolIndices]) -> bytes:
     """Return the indices as CSV, every digit of them."""
     heads = ("result", "quantity", "alone", "alone from", "alone to", "together", "together from", "together to")
     text = io.StringIO()
@@ -113,8 +113,8 @@ def _format_index_cells(name: str, quantity: str, row: Sequence[float]) -> tuple
 
 
 def render_study_summary_page(
-    study: StudyWithCases,
-    unit: Path,
+    study: ResolvedStudy,
+    fmu: Path,
     cases: npt.NDArray[np.intp],
     values: Floats,
     messages: Sequence[str],
@@ -125,7 +125,7 @@ def render_study_summary_page(
 
     Args:
         study: What was run.
-        unit: Where it lies.
+        fmu: Where it lies.
         cases: That have results.
         values: Shape (n, n_results).
         messages: Of each.
@@ -140,7 +140,7 @@ def render_study_summary_page(
 
     def row(k: int) -> StudyCaseRow:
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
-        return StudyCaseRow(int(cases[k]), cells, format_study_case_command(study, unit, int(cases[k])), messages[k])
+        return StudyCaseRow(int(cases[k]), cells, format_study_case_command(study, fmu, int(cases[k])), messages[k])
 
     page = StudyPageContent(
         title=study.model,
@@ -216,7 +216,7 @@ def _draw_study_figures(
     return pictures
 
 
-def _list_notes(study: StudyWithCases, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
+def _list_notes(study: ResolvedStudy, failed: int, found: Mapping[str, SobolIndices]) -> list[str]:
     """Return remarks."""
     notes = []
     if failed > FAILURES:

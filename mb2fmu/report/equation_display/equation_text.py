@@ -26,7 +26,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
 )
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
-from mb2fmu.report.equation_display.equation_lists import OperationCounter
+from mb2fmu.report.equation_display.equation_html import OperationCounter
 
 EquationFormat = Literal["text", "latex", "python"]
 

@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.formulation_quantities import (
     FormulationQuantity,
     FormulationQuantitySection,
 )
-from mb2fmu.report.equation_display.equation_lists import (
+from mb2fmu.report.equation_display.equation_html import (
     MAX_FOLDED_CHARACTERS,
     MAX_WRITTEN_OPERATIONS,
     EquationHtmlBlock,
@@ -58,7 +58,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         self._quantities, self._most = quantities, most
 
     def all(self) -> list[EquationHtmlBlock]:
-        """Return all blocks in the order asked, intermediates last."""
+        """Return all blocks in the order requested, intermediates last."""
         blocks = [self._section(section) for section in self._quantities.sections]
         items = self._quantities.intermediates
         lines = [line for item in items for line in self._intermediate(item)]

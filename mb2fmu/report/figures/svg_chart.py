@@ -413,9 +413,9 @@ def _draw_mode_strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterat
     yield f'<text class="label" x="4" y="{top + 12}">{whole}{escape(shown)}</text>'
     for begin, end, style, text in strip.mode_spans:
         x, to = _horizontal_position(time_axis, begin), _horizontal_position(time_axis, end)
-        said = f"<title>{escape(text)}: {begin:.6g} s to {end:.6g} s</title>"
+        title = f"<title>{escape(text)}: {begin:.6g} s to {end:.6g} s</title>"
         place = f'x="{x:.1f}" y="{top + 17}" width="{max(to - x, 0.1):.1f}" height="12"'
-        yield f'<rect class="span {style}" {place}>{said}</rect>'
+        yield f'<rect class="span {style}" {place}>{title}</rect>'
         if to - x > 7 * len(text):
             yield f'<text class="tick middle" x="{(x + to) / 2:.1f}" y="{top + 26.5}">{escape(text)}</text>'
 

@@ -78,10 +78,10 @@ def format_sarif(result: AuditResult) -> bytes:
 def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
     """Write the rule of a finding as SARIF describes rules."""
     rule = rules().get(name)
-    said = rule.says if rule else "What another checker says."
+    rule_text = rule.says if rule else "What another checker says."
     help_ = f"{rule.remedy} ({found.section})" if rule else "See what the checker says itself."
     level = {"level": _SARIF_LEVELS[rule.severity if rule else found.severity]}
-    return {"id": name, "shortDescription": {"text": said}, "help": {"text": help_}, "defaultConfiguration": level}
+    return {"id": name, "shortDescription": {"text": rule_text}, "help": {"text": help_}, "defaultConfiguration": level}
 
 
 def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dict[str, Any]:

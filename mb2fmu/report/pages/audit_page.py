@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
-from mb2fmu.audit.findings import Severity
+from mb2fmu.audit.rules_and_findings import Severity
 from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
@@ -21,8 +21,8 @@ def format_audit_headline(result: AuditResult) -> str:
     parts = [
         f"{result.count(each)} {each}{'s' * (result.count(each) != 1)}" for each in SEVERITIES if result.count(each)
     ]
-    told = ", ".join(parts) or ("nothing new found" if result.waived else "nothing found")
-    return f"{told}, {len(result.waived)} waived" if result.waived else told
+    counts_text = ", ".join(parts) or ("nothing new found" if result.waived else "nothing found")
+    return f"{counts_text}, {len(result.waived)} waived" if result.waived else counts_text
 
 
 def format_audit_for_terminal(result: AuditResult) -> Iterator[RenderableType]:
@@ -173,7 +173,7 @@ def render_audit_page(result: AuditResult) -> bytes:
         "SHA-256": result.sha256,
         "FMI version": result.version or "unknown",
         "Interfaces": ", ".join(result.kinds) or "none",
-        "Other checkers": ", ".join(result.consulted) or "not asked",
+        "Other checkers": ", ".join(result.consulted) or "not run",
         "Took": f"{result.seconds:.1f} s",
     }
     return render_document(

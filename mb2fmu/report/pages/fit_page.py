@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
 from mb2fmu.report.pages.page_template import render_document
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from markupsafe import Markup
 
-from mb2fmu.report.equation_display.equation_lists import EquationHtmlBlock
+from mb2fmu.report.equation_display.equation_html import EquationHtmlBlock
 from mb2fmu.report.figures.svg_chart import LineStyle
 from mb2fmu.visualization import AnimationPageElement
 
@@ -112,7 +112,7 @@ class ReportProvenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ReportFact:
     """A term and its value; ``number`` is the exact value of a rounded text."""
 
     term: str
@@ -130,7 +130,7 @@ class VerdictText:
     words: str
     headline: str
     sentences: tuple[str, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[ReportFact, ...]
 
     @property
     def state(self) -> Literal["good", "bad", "doubt"]:
@@ -180,7 +180,7 @@ class ErrorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ReportFigure:
     """A chart with its heading and legend."""
 
     anchor: str
@@ -197,7 +197,7 @@ class FigureGroup:
 
     title: str
     text: str
-    figures: tuple[Figure, ...]
+    figures: tuple[ReportFigure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +373,7 @@ class ReportPageContent:
     title: str
     description: str
     verdict: VerdictText | None
-    facts: tuple[Fact, ...]
+    facts: tuple[ReportFact, ...]
     picture: Markup
     drawing: str
     errors: tuple[ErrorRow, ...]

@@ -7,11 +7,11 @@ from markupsafe import Markup
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report.equation_display.equation_lists import form_equation_blocks
+from mb2fmu.report.equation_display.equation_html import form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_page_records import FigureGroup, ReportPageContent, ReportProvenance, TheoryContent
-from mb2fmu.report.sections import fmu_facts as description
+from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.visualization import EMBEDDED_PICTURE_TRIANGLES, Drawing, render_still_picture
 
 

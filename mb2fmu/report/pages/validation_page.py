@@ -7,15 +7,15 @@ from dataclasses import replace
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations
-from mb2fmu.report.equation_display.equation_lists import MAX_FOLDED_CHARACTERS, form_equation_blocks
+from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
 from mb2fmu.report.pages.report_page_records import ReportPageContent, ReportProvenance, TheoryContent
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
-from mb2fmu.report.sections import fmu_facts as description
+from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
-from mb2fmu.report.sections.measurement_comparison import list_measurement_failures, list_measurement_rows
+from mb2fmu.report.sections.measured_data_section import list_measurement_failures, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element
 from mb2fmu.visualization.default_plots import choose_default_plots

@@ -11,7 +11,7 @@ from mb2fmu.report.pages.report_page_records import (
     CoverageSectionContent,
     ErrorRow,
     ExercisedQuantityRow,
-    Fact,
+    ReportFact,
     RoundedDisplayNumber,
     VerdictColour,
 )
@@ -45,7 +45,7 @@ def form_coverage_section(result: ValidationResult) -> CoverageSectionContent | 
     )
 
 
-def describe_uncovered_cases(result: ValidationResult) -> tuple[Fact, ...]:
+def describe_uncovered_cases(result: ValidationResult) -> tuple[ReportFact, ...]:
     """Say what the experiments do not cover, so that nobody overrates a pass."""
     moved = (
         ""
@@ -64,7 +64,7 @@ def describe_uncovered_cases(result: ValidationResult) -> tuple[Fact, ...]:
     if result.not_exercised:
         parts.append("what is listed as not exercised")
     parts += result.not_tried
-    return (Fact("Covered", ", ".join(parts)),)
+    return (ReportFact("Covered", ", ".join(parts)),)
 
 
 def describe_coverage(result: ValidationResult) -> str:
@@ -138,8 +138,8 @@ def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorR
     """Return interface type → the worst quantities."""
     kinds = {}
     for kind in moved.kinds:
-        judged: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
-        ordered = sorted(judged, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
+        quantities: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
+        ordered = sorted(quantities, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
         kinds[INTERFACE_TYPE_NAMES[kind.simulation.kind]] = tuple(map(form_error_row, ordered[:_MAX_WORST_ROWS]))
     return kinds
 

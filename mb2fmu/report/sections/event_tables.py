@@ -12,8 +12,14 @@ from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.latch_equations import LatchRecord
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
-from mb2fmu.report.pages.report_page_records import EventRow, EventTable, Figure, RoundedDisplayNumber, VerdictColour
-from mb2fmu.validation.bounds.untested_switches import describe_mode
+from mb2fmu.report.pages.report_page_records import (
+    EventRow,
+    EventTable,
+    ReportFigure,
+    RoundedDisplayNumber,
+    VerdictColour,
+)
+from mb2fmu.validation.bounds.untested_switches import describe_switch_mode
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -31,10 +37,10 @@ def describe_event_verdict_counts(result: ValidationResult) -> str:
     events = result.all_events
     if not events:
         return ""
-    judged = [event for event in events if event.verdict != "unjudged"]
-    passed = sum(event.verdict == "passed" for event in judged)
-    left = len(events) - len(judged)
-    return f"{passed} of {len(judged)} events as they should be" + (f", {left} not judged" if left else "")
+    judged_events = [event for event in events if event.verdict != "unjudged"]
+    passed = sum(event.verdict == "passed" for event in judged_events)
+    left = len(events) - len(judged_events)
+    return f"{passed} of {len(judged_events)} events as they should be" + (f", {left} not judged" if left else "")
 
 
 def list_event_failures(result: ValidationResult) -> Iterator[str]:
@@ -121,7 +127,7 @@ SymbolValue = Callable[[sm.Symbol], float]
 ModeLabel = tuple[str, str]  # class of a span in the style sheet, and what it means
 
 
-def form_mode_strips(reference: ReferenceRun) -> Figure | None:
+def form_mode_strips(reference: ReferenceRun) -> ReportFigure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations) or not reference.modes or not drop_round_off_events(reference.events):
@@ -131,7 +137,7 @@ def form_mode_strips(reference: ReferenceRun) -> Figure | None:
         return None
     chart = Chart("modes", "Modes of the reference over time", (), ticks=list_event_times(reference), strips=strips)
     text = "What contacts, latches and switches are between events; marks above are all changes of modes."
-    return Figure("modes", "Modes", text, draw_chart(chart), ())
+    return ReportFigure("modes", "Modes", text, draw_chart(chart), ())
 
 
 def _form_strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:
@@ -187,7 +193,7 @@ def _latch_mode_label(latch: LatchRecord, state: SymbolValue) -> ModeLabel:
 
 def _switch_mode_label(switch: ReferenceSwitch, mode: float) -> ModeLabel:
     """Return the style and the word of a switch's mode."""
-    word = describe_mode(switch, mode)
+    word = describe_switch_mode(switch, mode)
     if switch.kind == "truth":
         return ("none" if word == "false" or (mode <= 0.5 and word != "true") else "up", word)
     return ("none" if mode == 0.0 else "up" if mode > 0.0 else "down", word)

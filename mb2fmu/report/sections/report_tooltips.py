@@ -44,13 +44,13 @@ _EXPLAINED_WORD_PATTERN = re.compile(
 
 def add_tooltips(text: str) -> Markup:
     """Return a text for the page in which each word's first occurrence carries its explanation."""
-    told: set[str] = set()
+    explained: set[str] = set()
     pieces = []
     for k, piece in enumerate(_EXPLAINED_WORD_PATTERN.split(text)):
         word = piece.lower()
-        if k % 2 == 0 or word in told:
+        if k % 2 == 0 or word in explained:
             pieces.append(escape(piece))
         else:
-            told.add(word)
+            explained.add(word)
             pieces.append(Markup('<dfn tabindex="0" title="{}">{}</dfn>').format(EXPLANATIONS[word], piece))
     return Markup().join(pieces)

@@ -13,9 +13,9 @@ from mb2fmu.report.number_format import format_declared_number, format_exact_num
 from mb2fmu.report.pages.report_page_records import (
     ErrorRow,
     ExternalCheckerRow,
-    Fact,
-    Figure,
     FigureGroup,
+    ReportFact,
+    ReportFigure,
     RoundedDisplayNumber,
     VerdictColour,
     VerdictText,
@@ -89,11 +89,11 @@ def _describe_verdict(result: ValidationResult) -> str:
             "The FMU moves as the mechanism does in the default experiment. With other parameters, start values and "
             "inputs nothing was exercised, so it may have them wrong."
         )
-    cause, said = (
+    cause, description = (
         find_likeliest_failure_cause(result),
         f"The FMU {'failed' if result.has_failures else 'was not judged'}.",
     )
-    return f"{said} Likely cause: {cause}" if cause else said
+    return f"{description} Likely cause: {cause}" if cause else description
 
 
 def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
@@ -149,21 +149,21 @@ def list_invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
     return tuple(map(form_error_row, result.invariants))
 
 
-def form_error_row(judged: VariableResult | InvariantResult) -> ErrorRow:
+def form_error_row(result: VariableResult | InvariantResult) -> ErrorRow:
     """Return a row without a link to a chart."""
-    error = judged.error if isinstance(judged, VariableResult) else judged.value
+    error = result.error if isinstance(result, VariableResult) else result.value
     return ErrorRow(
-        name=judged.name,
+        name=result.name,
         anchor="",
-        unit=judged.unit,
+        unit=result.unit,
         largest=make_display_number(error),
         error=make_display_number(error),
-        bound=make_display_number(judged.bound),
-        ratio=make_display_number(judged.ratio),
-        bar_length=error_bar_width(judged.ratio),
-        when=make_display_number(judged.at),
-        verdict=judged.verdict,
-        state=_VERDICT_COLOURS[judged.verdict],
+        bound=make_display_number(result.bound),
+        ratio=make_display_number(result.ratio),
+        bar_length=error_bar_width(result.ratio),
+        when=make_display_number(result.at),
+        verdict=result.verdict,
+        state=_VERDICT_COLOURS[result.verdict],
     )
 
 
@@ -186,8 +186,8 @@ def draw_trajectory_groups(
     """
     columns = columns or _chart_columns(len(result.variables))
     drawn = _choose_drawn_variables(result, most)
-    motion: list[Figure] = []
-    outputs: list[Figure] = []
+    motion: list[ReportFigure] = []
+    outputs: list[ReportFigure] = []
     for k, v in enumerate(result.variables):
         if v.name not in drawn:
             continue
@@ -255,7 +255,7 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[ExternalCheckerRow
     version = versions.get("fmpy", "") if isinstance(versions, Mapping) else ""
     for simulation in (result.simulation, *(other.simulation for other in result.other_interface_types)):
         steps = _format_count(len(simulation.time) - 1, "step")
-        said = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
+        description = f"{steps} to {format_short_number(float(simulation.time[-1]), 9)} s; " + (
             _format_count(len(simulation.log), "message") + " from the FMU"
             if simulation.log
             else "no message from the FMU"
@@ -264,7 +264,7 @@ def _list_importer_rows(result: ValidationResult) -> Iterator[ExternalCheckerRow
             f"{f'fmpy {version}'.strip()}: {INTERFACE_TYPE_NAMES[simulation.kind]}",
             "ran",
             "good",
-            (said, *simulation.log[:5]),
+            (description, *simulation.log[:5]),
         )
 
 
@@ -286,7 +286,7 @@ def _invariant_kind(i: InvariantResult) -> str:
 
 def _draw_variable_comparison(
     result: ValidationResult, v: VariableResult, anchor: str, text: str, columns: int
-) -> Figure:
+) -> ReportFigure:
     """Draw a variable of the FMU over its reference, and below it the error under its bound."""
     reference = result.reference.trajectory
     time, column = reference.time, reference.column(v.name)
@@ -316,7 +316,9 @@ def _draw_variable_comparison(
         shading_start_time=v.horizon if v.horizon < time[-1] else None,
         ticks=list_event_times(result.reference),
     )
-    return Figure(anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _VERDICT_COLOURS[v.verdict])
+    return ReportFigure(
+        anchor, v.name, text, draw_chart(chart, columns=columns), chart.legend, _VERDICT_COLOURS[v.verdict]
+    )
 
 
 def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
@@ -327,18 +329,18 @@ def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapp
     for k, name in enumerate(run.input_names):
         line = ChartLine("input", "first", time, np.repeat(run.inputs[:, k], 2))
         chart = Chart(f"input-{k}", f"{name} over time", (ChartPanel(name, units[name], (line,)),))
-        figures.append(Figure(f"input-{k}", name, texts.get(name, ""), draw_chart(chart), ()))
+        figures.append(ReportFigure(f"input-{k}", name, texts.get(name, ""), draw_chart(chart), ()))
     return FigureGroup("Inputs", "", tuple(figures))
 
 
-def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> Figure:
+def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> ReportFigure:
     """Return the figure of an invariant over time, with its bound."""
     lines = (ChartLine(i.formula, "error", time, i.values), ChartLine("bound", "bound", time, i.bounds))
     chart = Chart(anchor, f"{i.name} over time, under its bound", (ChartPanel(i.name, i.unit, lines, "log"),))
-    return Figure(anchor, i.name, "", draw_chart(chart), chart.legend, _VERDICT_COLOURS[i.verdict])
+    return ReportFigure(anchor, i.name, "", draw_chart(chart), chart.legend, _VERDICT_COLOURS[i.verdict])
 
 
-def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
+def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> ReportFigure:
     """Return the largest of all states' one-step errors, each divided by its bound."""
     parts = [np.divide(i.values, i.bounds, where=i.bounds > 0, out=np.zeros_like(i.values)) for i in defects]
     ratios = np.max(parts, axis=0)
@@ -351,10 +353,10 @@ def _draw_one_step_errors(defects: list[InvariantResult], time: Any) -> Figure:
         "step-defects", "Largest one-step error over time", (ChartPanel("one-step error / bound", "1", lines, "log"),)
     )
     state: VerdictColour = "good" if all(i.verdict == "passed" for i in defects) else "bad"
-    return Figure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
+    return ReportFigure("step-defects", "one-step errors", "", draw_chart(chart), chart.legend, state)
 
 
-def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
+def _form_verdict_tiles(result: ValidationResult) -> tuple[ReportFact, ...]:
     """Summarize the verdict: the worst variable, invariants, and checks, each against its bound."""
     tiles = [_form_worst_error_tile(result)]
     defects = [i for i in result.invariants if i.name.startswith(_ONE_STEP_ERROR_PREFIX)]
@@ -368,7 +370,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
             else f"at {format_short_number(i.at)} s"
         )
         tiles.append(
-            Fact(
+            ReportFact(
                 f"{name} / bound",
                 format_short_number(i.ratio),
                 _VERDICT_COLOURS[i.verdict],
@@ -380,10 +382,10 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: VerdictColour = "good" if clean == len(checks) else "bad"
-        tiles.append(Fact("Checkers", f"{clean} of {len(checks)} agree", state))
+        tiles.append(ReportFact("Checkers", f"{clean} of {len(checks)} agree", state))
     part = _largest_reference_uncertainty(result)
     tiles.append(
-        Fact(
+        ReportFact(
             "Reference's uncertainty / bound",
             format_short_number(part, 2),
             "neutral",
@@ -394,7 +396,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[Fact, ...]:
     return tuple(tiles)
 
 
-def _form_worst_error_tile(result: ValidationResult) -> Fact:
+def _form_worst_error_tile(result: ValidationResult) -> ReportFact:
     """Return the number that the terminal ends with: the worst of all quantities, of every kind and experiment."""
     worst = max(result.judged_quantities, key=lambda v: v.ratio if not math.isnan(v.ratio) else math.inf)
     bounded: VerdictColour = "bad" if any(v.verdict == "failed" for v in result.judged_quantities) else "good"
@@ -409,7 +411,7 @@ def _form_worst_error_tile(result: ValidationResult) -> Fact:
         if any(item is worst for item in (*kind.variables, *kind.invariants))
     )
     note = _format_name_at_time(worst.name, worst.at) + next(where, "")
-    return Fact(
+    return ReportFact(
         "Worst error / bound", format_short_number(worst.ratio), bounded, note, format_exact_number(worst.ratio)
     )
 
@@ -419,9 +421,9 @@ def _largest_reference_uncertainty(result: ValidationResult) -> float:
     reference = result.reference.trajectory
     parts = [0.0]
     for v in result.variables:
-        judged = (reference.time <= v.horizon) & (v.bounds > 0)
+        compared = (reference.time <= v.horizon) & (v.bounds > 0)
         uncertainty = reference.uncertainty[:, reference.column(v.name)]
-        parts.append(float(np.max(uncertainty[judged] / v.bounds[judged], initial=0.0)))
+        parts.append(float(np.max(uncertainty[compared] / v.bounds[compared], initial=0.0)))
     return max(parts)
 
 

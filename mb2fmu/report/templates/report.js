@@ -119,7 +119,7 @@
         upper: Number(group.dataset.upper), lower: Number(group.dataset.lower),
         lines: [...group.querySelectorAll("path.line")].map((path) => ({
           path, name: names[path.classList[1]] || group.dataset.quantity,
-          get runs() { return (this.read ??= runsOf(path)); }, // long signals: read when they are asked for
+          get runs() { return (this.read ??= runsOf(path)); }, // long signals: read when they are needed
         })),
       }));
       this.said = make("output", { className: "said" });

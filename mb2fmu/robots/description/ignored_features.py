@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import RobotDescription
-from mb2fmu.robots.message_names import list_names
+from mb2fmu.robots.robot_display_names import list_names
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 
 def describe_ignored_features(
     description: RobotDescription,
     settings: RobotSettings,
-    tree: SingleSpeedLinkTree,
+    tree: RobotPartTree,
     variables: Mapping[int, RobotJointSymbols],
 ) -> Iterator[str]:
     """Yield a sentence on friction, ranges and laws of the file that the settings ignore."""

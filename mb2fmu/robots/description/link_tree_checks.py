@@ -15,14 +15,14 @@ _MAX_LISTED_NAMES = 12
 
 
 def check_link_tree(
-    description: RobotDescription, faults: XmlFaultCollector, told: Collection[str] = ()
+    description: RobotDescription, faults: XmlFaultCollector, reported_names: Collection[str] = ()
 ) -> RobotDescription:
     """Return the description with its root, joints of parents before those of their children.
 
     Args:
         description: As read, without root.
         faults: Found so far; more are added, and all are raised.
-        told: Names that the reader has found twice, and reported.
+        reported_names: Names that the reader has found twice, and reported.
 
     Raises:
         ModelError: If there are any.
@@ -31,7 +31,7 @@ def check_link_tree(
     if not description.links:
         faults.add(0, "the robot has no link", 'add <link name="…">')
     for word, items in (("links", description.links), ("joints", description.joints)):
-        _check_duplicates(word, [(item.name, item.line) for item in items if item.name not in told], faults)
+        _check_duplicates(word, [(item.name, item.line) for item in items if item.name not in reported_names], faults)
     doubled = {name for name, count in Counter(link.name for link in description.links).items() if count > 1}
     for joint in description.joints:
         _check_ends(joint, links, doubled, faults)

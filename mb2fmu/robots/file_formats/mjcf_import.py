@@ -233,10 +233,10 @@ def _apply_defaults(
     for child in element:
         inside = child.get("childclass") or childclass
         name = child.get("class") or inside
-        for asked in {inside, name} - classes.keys():
+        for missing_class in {inside, name} - classes.keys():
             faults.add(
                 find_xml_element_line(child),
-                f"<{local_tag_name(child)}> is of the class {asked!r}, which does not exist",
+                f"<{local_tag_name(child)}> is of the class {missing_class!r}, which does not exist",
                 "correct the name",
             )
         if local_tag_name(child) in _TAGS_WITH_DEFAULTS:

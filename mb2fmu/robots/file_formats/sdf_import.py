@@ -85,7 +85,7 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
     if len(models) != 1:
         line = models[1].line if models else root.line
         named = ": " + ", ".join(each.attribute("name") for each in models) if models else ""
-        remedy = "leave one: a unit is one robot" if models else "write one: <model name=…>"
+        remedy = "leave one: an FMU is one robot" if models else "write one: <model name=…>"
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.raise_collected()
     model = _SdfModelReader(models[0], faults, version < _OWN_AXES)

@@ -246,9 +246,9 @@ class XmlElement:
             self.faults.add(self.line, f"<{self.name}{self._format_name()}> has no <{name}>", f"add <{name} …/>")
         return found[0] if found else None
 
-    def _format_name(self, asked: str = "") -> str:
+    def _format_name(self, requested: str = "") -> str:
         """Return the element's name attribute for a message; empty without one, or while that is being read."""
-        own = self.node.get("name") if asked != "name" else None
+        own = self.node.get("name") if requested != "name" else None
         return f' name="{own}"' if own else ""
 
     def list_elements(self) -> Iterator[XmlElement]:

@@ -82,9 +82,9 @@ class FlexibleLinkRecords:
             name = f"elastic load {number} of {link.body.name} at {point.name}"
             yield ForceLoad(name, self._find_point(link, point), self._read_vector(force), body)
 
-    def form_bendings(self, looks: Sequence[AppearanceItem]) -> Iterator[DrawnBending]:
+    def form_bendings(self, appearance: Sequence[AppearanceItem]) -> Iterator[DrawnBending]:
         """Yield the surfaces of links that bend."""
-        for item in looks:
+        for item in appearance:
             if isinstance(item, FlexibleMeshShape) and item.origin in self.point_of:
                 yield DrawnBending(
                     body=str(item.body.name),

@@ -13,17 +13,17 @@ from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.sources.record_based_mechanics import NamedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
-_PLANT_REMEDY = "leave --as out and ask the plant for what a motion takes: --with inverse-dynamics"
+_PLANT_REMEDY = "leave --as out, and let the plant have what a motion takes as outputs: --with inverse-dynamics"
 
 
 def select_prescribed_joints(description: RobotDescription, settings: RobotSettings) -> tuple[str, ...]:
     """Return the joints whose motion enters inverse dynamics.
 
     Raises:
-        ModelError: Naming all that such a unit cannot have.
+        ModelError: Naming all that such an FMU cannot have.
     """
     where = description.format_location()
     odd = [joint for joint in description.joints if joint.kind in {"floating", "planar", "ball"}]
@@ -50,7 +50,7 @@ def select_prescribed_joints(description: RobotDescription, settings: RobotSetti
 
 
 def request_joint_efforts(
-    tree: SingleSpeedLinkTree, variables: Mapping[int, RobotJointSymbols], description: RobotDescription
+    tree: RobotPartTree, variables: Mapping[int, RobotJointSymbols], description: RobotDescription
 ) -> list[OutputRequest]:
     """Return the effort along every joint with a given motion, with those of its followers.
 
@@ -78,7 +78,7 @@ def request_joint_efforts(
 
 
 def make_joint_excitation_signals(
-    tree: SingleSpeedLinkTree,
+    tree: RobotPartTree,
     variables: Mapping[int, RobotJointSymbols],
     starts: Mapping[sm.Expr, float],
     excitation: float,

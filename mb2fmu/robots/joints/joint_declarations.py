@@ -11,9 +11,9 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Output, Parameter, Quantity, Speed, StartKind
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotJoint
-from mb2fmu.robots.message_names import format_variable_name_as_words
+from mb2fmu.robots.robot_display_names import format_variable_name_as_words
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 
@@ -43,7 +43,7 @@ class UniqueVariableNames:
 
 
 def declare_joints(
-    description: RobotDescription, settings: RobotSettings, tree: SingleSpeedLinkTree, names: UniqueVariableNames
+    description: RobotDescription, settings: RobotSettings, tree: RobotPartTree, names: UniqueVariableNames
 ) -> JointDeclarations:
     """Declare the variables of all joints: first of those that have coordinates, then of those that follow them."""
     joints = JointDeclarations(description, settings, tree, names)
@@ -79,7 +79,7 @@ class JointDeclarations:
 
     description: RobotDescription
     settings: RobotSettings
-    tree: SingleSpeedLinkTree
+    tree: RobotPartTree
     names: UniqueVariableNames
     declared: list[Quantity] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)

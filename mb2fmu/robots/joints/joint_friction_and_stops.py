@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mb2fmu.model.elements import CoulombFriction, HardStop
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
 
 STOP_RATE = 200.0
@@ -43,7 +43,7 @@ class JointFrictionAndRange:
 
 
 def find_joint_passive_efforts(
-    tree: SingleSpeedLinkTree, variables: Mapping[int, RobotJointSymbols]
+    tree: RobotPartTree, variables: Mapping[int, RobotJointSymbols]
 ) -> tuple[JointFrictionAndRange, ...]:
     """Return friction and range of every joint with its own coordinate that is not prescribed.
 

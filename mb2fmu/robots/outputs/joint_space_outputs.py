@@ -87,25 +87,25 @@ def declare_joint_space_outputs(
 
 
 def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
-    """Raise if quantities are asked of a robot that cannot have them, with all faults."""
+    """Raise if quantities are requested for a robot that cannot have them, with all faults."""
     where = mechanics.description.format_location()
-    asked = ", ".join(settings.quantities)
+    requested = ", ".join(settings.quantities)
     faults = []
     if settings.role != "plant":
-        what = f"{asked}: a unit of inverse dynamics has no states, which they need"
-        faults.append(Fault(what, where, "ask a plant for them: leave --as out"))
+        what = f"{requested}: a unit of inverse dynamics has no states, which they need"
+        faults.append(Fault(what, where, "they are outputs of a plant: leave --as out"))
     elif not speeds:
-        faults.append(Fault(f"{asked}: no joint moves by itself", where, "leave a joint free"))
+        faults.append(Fault(f"{requested}: no joint moves by itself", where, "leave a joint free"))
     if mechanics.loops and "inverse-dynamics" in settings.quantities:
         what = f"inverse-dynamics: {', '.join(loop.name for loop in mechanics.loops)} closes a loop"
-        remedy = "the efforts of a closed loop are not determined by its motion alone: ask a robot without loops"
+        remedy = "the efforts of a closed loop are not determined by its motion alone: use a robot without loops"
         faults.append(Fault(what, where, remedy))
     for word in settings.quantities:
         name, sign, frame = word.partition(":")
         if name == "jacobian" and sign and frame not in mechanics.frames:
             near = difflib.get_close_matches(frame, mechanics.frames, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(mechanics.frames)}"
-            faults.append(Fault(f"a Jacobian is asked of {frame!r}, which is no link", where, remedy))
+            faults.append(Fault(f"a Jacobian is requested for {frame!r}, which is no link", where, remedy))
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
 
@@ -126,14 +126,14 @@ class _RequestWriter:
 
     def request_quantity(self, name: str, frame: str) -> None:
         """Request all outputs of one quantity word."""
-        asked: dict[str, Callable[[], None]] = {
+        declarations: dict[str, Callable[[], None]] = {
             "mass-matrix": self._request_mass_matrix,
             "gravity-torques": self._request_gravity,
             "inverse-dynamics": self._request_inverse_dynamics,
             "jacobian": lambda: self._request_jacobian(frame),
         }
-        assert asked.keys() == set(get_args(JointSpaceWord))
-        asked[name]()
+        assert declarations.keys() == set(get_args(JointSpaceWord))
+        declarations[name]()
 
     def _request_mass_matrix(self) -> None:
         """Request the entries of the mass matrix, in kg, kg·m or kg·m² as rows and columns turn."""

@@ -18,7 +18,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFramePoint
 from mb2fmu.robots.robot_settings import RequestedFrameOutput
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
@@ -27,10 +27,10 @@ def robot_reaction_setting_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
     joints = _moved_parts(mechanics.tree)
     for name in mechanics.settings.reactions:
         if name not in joints:
-            what = f"the reaction of {name!r} is asked for, which is no joint that moves"
+            what = f"the reaction of {name!r} is requested, which is no joint that moves"
             yield Fault(what, "", f"there are {', '.join(joints)}")
         elif mechanics.loops:
-            what = f"the reaction of joint {name} is asked for, and loops are closed, which hold the links, too"
+            what = f"the reaction of joint {name} is requested, and loops are closed, which hold the links, too"
             yield Fault(what, "", "leave reactions out")
         elif not _carried_bodies(mechanics, joints[name]):
             yield Fault(f"joint {name} carries no mass: it has no reaction", "", "leave it out of reactions")
@@ -40,7 +40,7 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
     """Add force and torque of the joints that the settings name, in the inertial frame's components.
 
     Args:
-        model: Is asked.
+        model: Receives the requests.
         mechanics: Without faults.
         names: Number of a part → legal name of its joint.
     """
@@ -54,7 +54,7 @@ def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[in
             model.declared[k] = replace(model.declared[k], description=text)
 
 
-def _moved_parts(tree: SingleSpeedLinkTree) -> dict[str, int]:
+def _moved_parts(tree: RobotPartTree) -> dict[str, int]:
     """Return joint → number of the part that it moves."""
     return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1) if not part.section}
 
@@ -73,7 +73,7 @@ def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: Request
     """Add outputs for the requested quantities of one link, at its offset.
 
     Args:
-        model: Is asked.
+        model: Receives the requests.
         mechanics: Has the link's frame and point.
         item: Link, offset in m along its axes, quantities.
     """

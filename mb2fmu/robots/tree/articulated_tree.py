@@ -1,4 +1,4 @@
-"""``SingleSpeedLinkTree``: the parts of a robot that move against each other; fixed links are one part.
+"""``RobotPartTree``: the parts of a robot that move against each other; fixed links are one part.
 
 Each part has axes of its own in which its joint is simplest: a hinge turns about a coordinate axis of them. Part 0 is
 the ground.
@@ -82,7 +82,7 @@ class RigidLinkGroup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SingleSpeedLinkTree:
+class RobotPartTree:
     """The parts, parents first.
 
     Attributes:
@@ -120,7 +120,7 @@ class _PartDraft:
 
 def build_articulated_tree(
     description: RobotDescription, settings: RobotSettings, flexible: Sequence[FlexibleLink] = ()
-) -> SingleSpeedLinkTree:
+) -> RobotPartTree:
     """Return the parts of a robot.
 
     Args:
@@ -149,7 +149,7 @@ def build_articulated_tree(
         first = (draft.name, draft.parent, draft.joint, draft.before, draft.axis, draft.sign)
         parts.append(RigidLinkGroup(*first, coordinate, inertial, placed, rigid, draft.section))
     held = {joint.name: joint.start for joint in joints if joint.kind == "fixed"}
-    tree = SingleSpeedLinkTree(tuple(parts), place, tuple(notes), held)
+    tree = RobotPartTree(tuple(parts), place, tuple(notes), held)
     _check_known_masses(drafts, where)
     _check_end_masses(tree, where)
     return tree
@@ -158,17 +158,17 @@ def build_articulated_tree(
 def _apply_settings(description: RobotDescription, settings: RobotSettings, where: str) -> list[RobotJoint]:
     """Return the joints with the settings applied; mimics of locked joints are locked."""
     known = {joint.name: joint for joint in description.joints}
-    asked = {
+    requested = {
         "inputs": settings.inputs or (), "locked": settings.locked, "prescribed": settings.prescribed,
         "start": settings.start, "speeds": settings.speeds, "reactions": settings.reactions,
     }  # fmt: skip
     faults = [
         Fault(f"{word} names the joint {name}, which does not exist", where, f"there are {', '.join(known)}")
-        for word, names in asked.items()
+        for word, names in requested.items()
         for name in names
         if name not in known and not (name == BASE_JOINT_NAME and settings.base != "fixed")
     ]
-    faults += _contradiction_faults(known, asked, where)
+    faults += _contradiction_faults(known, requested, where)
     faults += _start_range_faults(known, settings, where)
     faults += _missing_link_faults(description, settings, where)
     if faults:
@@ -189,11 +189,11 @@ def _apply_settings(description: RobotDescription, settings: RobotSettings, wher
 
 
 def _contradiction_faults(
-    known: Mapping[str, RobotJoint], asked: Mapping[str, Iterable[str]], where: str
+    known: Mapping[str, RobotJoint], requested: Mapping[str, Iterable[str]], where: str
 ) -> Iterator[Fault]:
     """Yield joints with settings that contradict each other; none of two is dropped silently."""
     for name, joint in known.items():
-        words = [word for word, names in asked.items() if name in names]
+        words = [word for word, names in requested.items() if name in names]
         if joint.kind == "fixed" and words:
             what = f"{' and '.join(words)} name{'s' * (len(words) == 1)} the joint {name}, which is fixed in the file"
             yield Fault(what, f"{where}:{joint.line}" if joint.line else where, "take it out")
@@ -220,16 +220,18 @@ def _missing_link_faults(description: RobotDescription, settings: RobotSettings,
     """Return a fault for each link that outputs and loops of the settings name and the file does not have."""
     links = [link.name for link in description.links]
     remedy = f"there are {', '.join(links)}"
-    asked = {
-        f"an output is asked of {item.frame!r}": item.frame
+    requested = {
+        f"an output is requested for {item.frame!r}": item.frame
         for item in settings.outputs
         if item.frame not in GROUND_NAMES
     }
-    asked |= {f"a load acts on {item.frame!r}": item.frame for item in settings.loads}
+    requested |= {f"a load acts on {item.frame!r}": item.frame for item in settings.loads}
     axes = dict.fromkeys(item.axes for item in settings.loads if item.axes not in {"", *GROUND_NAMES})
-    asked |= {f"a load is along the axes of {name!r}": name for name in axes}
-    asked |= {f"a loop connects {name!r}": name for item in settings.loops for name in item.frames}
-    faults = [Fault(f"{what}, which is no link", where, remedy) for what, name in asked.items() if name not in links]
+    requested |= {f"a load is along the axes of {name!r}": name for name in axes}
+    requested |= {f"a loop connects {name!r}": name for item in settings.loops for name in item.frames}
+    faults = [
+        Fault(f"{what}, which is no link", where, remedy) for what, name in requested.items() if name not in links
+    ]
     selves = dict.fromkeys(item.frames[0] for item in settings.loops if item.frames[0] == item.frames[1])
     return faults + [Fault(f"a loop connects link {name} with itself", where, "name two links") for name in selves]
 
@@ -384,7 +386,7 @@ def _check_known_masses(drafts: list[_PartDraft], where: str) -> None:
         raise ModelError("the mass of what moves is not known:", faults)
 
 
-def _check_end_masses(tree: SingleSpeedLinkTree, where: str) -> None:
+def _check_end_masses(tree: RobotPartTree, where: str) -> None:
     """Refuse end parts without mass: nothing would determine how their joints move."""
     massive: set[int] = set()
     for i in range(len(tree.parts) - 1, 0, -1):

@@ -18,9 +18,9 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, differentiate_along_rates
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.robots.description.robot_description import Array, Pose, RobotLoop
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 
 _ZERO_TOLERANCE = 1e-9
 """Slopes of a row, m or 1 per unit of a coordinate, that round-off alone leaves."""
@@ -39,7 +39,7 @@ class LoopConstraintWriter:
         part_origin: Part → point.
     """
 
-    tree: SingleSpeedLinkTree
+    tree: RobotPartTree
     frames: Sequence[Frame]
     points: Sequence[KinematicPoint]
     part_frame: Sequence[int]

@@ -13,7 +13,7 @@ from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotLoop
 from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 from mb2fmu.robots.robot_settings import RobotSettings
-from mb2fmu.robots.tree.articulated_tree import SingleSpeedLinkTree
+from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class RobotMechanics(RecordBasedMechanics):
 
     description: RobotDescription
     settings: RobotSettings
-    tree: SingleSpeedLinkTree
+    tree: RobotPartTree
     variables: Mapping[int, RobotJointSymbols]
     damping: Mapping[int, sm.Symbol]
     friction: Mapping[str, tuple[str, float]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, SingleSpeedLinkTree, rotation_about_axis
+from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, RobotPartTree, rotation_about_axis
 
 Dof = tuple[int, int]
 """Number of a part, and which of the directions of its joint."""
@@ -56,7 +56,7 @@ class StartInertiaAndWeight:
         return math.hypot(self.M[row, row], self.D[row, row] / rate)
 
 
-def list_tree_motion_directions(tree: SingleSpeedLinkTree) -> list[Dof]:
+def list_tree_motion_directions(tree: RobotPartTree) -> list[Dof]:
     """Return the directions in which the tree can move, parents first; followers have none."""
     sizes = {"revolute": 1, "prismatic": 1, "planar": 3, "floating": 6, "ball": 3, "elastic": 0}
     own = [(i, part) for i, part in enumerate(tree.parts[1:], 1) if part.coordinate is None or part.coordinate[0] == i]
@@ -64,7 +64,7 @@ def list_tree_motion_directions(tree: SingleSpeedLinkTree) -> list[Dof]:
 
 
 def compute_robot_inertia_and_weight(
-    tree: SingleSpeedLinkTree, positions: Mapping[int, float], gravity: Array
+    tree: RobotPartTree, positions: Mapping[int, float], gravity: Array
 ) -> tuple[Array, Array, Array]:
     """Return mass matrix along all directions, the efforts that hold the robot, and their derivatives.
 
@@ -105,9 +105,7 @@ def compute_robot_inertia_and_weight(
     return M, weight, K
 
 
-def compute_twists(
-    tree: SingleSpeedLinkTree, positions: Mapping[int, float]
-) -> tuple[list[Pose], list[dict[int, Array]]]:
+def compute_twists(tree: RobotPartTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
     """Return the poses of all parts, and the twist (ω, v at the origin of the ground) that each direction gives a part.
 
     Args:
@@ -146,7 +144,7 @@ def compute_robot_instability_rate(M: Array, K: Array, D: Array) -> float:
     return max(0.0, float(rates.real.max()))
 
 
-def joint_damping_matrix(tree: SingleSpeedLinkTree, damped: Iterable[int]) -> Array:
+def joint_damping_matrix(tree: RobotPartTree, damped: Iterable[int]) -> Array:
     """Return D, by which these parts' joint dampers brake the speeds with D u."""
     dofs = list_tree_motion_directions(tree)
     D = np.zeros((len(dofs), len(dofs)))
@@ -163,7 +161,7 @@ def compute_robot_damping_rate(M: Array, D: Array) -> float:
     return float(np.linalg.eigvals(np.linalg.solve(M, D)).real.max()) if len(M) else 0.0
 
 
-def check_massless_joints(tree: SingleSpeedLinkTree, where: str) -> None:
+def check_massless_joints(tree: RobotPartTree, where: str) -> None:
     """Refuse joints without inertia once the joints beyond them move freely: their acceleration is undetermined.
 
     Raises:
@@ -190,7 +188,7 @@ def check_massless_joints(tree: SingleSpeedLinkTree, where: str) -> None:
         raise ModelError("the robot's equations of motion would be singular:", faults)
 
 
-def _inertia_off_axis(tree: SingleSpeedLinkTree, positions: Mapping[int, float]) -> Array:
+def _inertia_off_axis(tree: RobotPartTree, positions: Mapping[int, float]) -> Array:
     """Return the largest inertia that the masses beyond each joint could have at their distances, shape (n,)."""
     dofs = list_tree_motion_directions(tree)
     largest = np.zeros(len(dofs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lxml import etree
 
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.systems.system_port_links import ComponentPort, find_outputs_read_before_inputs
+from mb2fmu.systems.port_and_bond_records import ComponentPort, find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import WiredSystem
 
 NAMESPACE = "http://opensimulationplatform.com/MSMI/OSPSystemStructure"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError
 from mb2fmu.systems.master.input_evaluation_order import format_algebraic_loop, order_inputs_by_level
-from mb2fmu.systems.system_port_links import SystemWiring
+from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 Floats = npt.NDArray[np.float64]
 SavedPortValues = tuple[Floats, Floats, dict[tuple[int, ...], Floats]]

@@ -28,7 +28,7 @@ from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, SavedPort
 from mb2fmu.systems.master.connection_delays import DelayedConnections
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
 from mb2fmu.systems.master.input_evaluation_order import order_gauss_seidel_components
-from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_polynomial_operations
-from mb2fmu.systems.system_port_links import SystemWiring
+from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 Floats = npt.NDArray[np.float64]
 

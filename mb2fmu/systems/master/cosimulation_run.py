@@ -13,7 +13,7 @@ from mb2fmu.systems.master.communication_steps import AcceptedStep, Communicatio
 from mb2fmu.systems.master.fmu_slaves import Slave
 from mb2fmu.systems.master.power_bond_energy import SystemBondEnergies
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, StabilityForecast, forecast_stability
-from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 RecordPoint = Callable[[float, Floats, Floats, Floats], None]

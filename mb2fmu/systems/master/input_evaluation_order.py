@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.systems.system_port_links import SystemWiring
+from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from mb2fmu.systems.master.fmu_slaves import (
     SlaveStepResult,
 )
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel
-from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
-from mb2fmu.systems.system_port_links import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 

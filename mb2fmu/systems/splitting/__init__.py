@@ -11,13 +11,13 @@ or write FMUs.
 """
 
 from mb2fmu.systems.splitting.cut_mechanism_parts import CutMechanismPart, make_cut_mechanism_parts
-from mb2fmu.systems.splitting.mechanism_cut import (
+from mb2fmu.systems.splitting.mechanism_cut_records import CutMethod, MechanismCut
+from mb2fmu.systems.splitting.mechanism_part_assignment import (
     CUT_METHODS,
     choose_mechanism_cut_method,
     cut_mechanism,
     select_joints_to_cut,
 )
-from mb2fmu.systems.splitting.mechanism_cut_records import CutMethod, MechanismCut
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 __all__ = [

@@ -89,7 +89,7 @@ def list_exchanged_forces(cut: MechanismCut) -> tuple[ExchangedForce, ...]:
     return tuple(force for load_index in cut.cut_indices for force in _list_load_magnitudes(cut, load_index))
 
 
-def find_parts_acted_on(cut: MechanismCut, load: Load) -> frozenset[int]:
+def find_mechanism_parts_under_load(cut: MechanismCut, load: Load) -> frozenset[int]:
     """Return the numbers of the parts whose bodies a load acts on."""
     dependencies = cut.dependencies
     if cut.kind == "joint":
@@ -117,9 +117,11 @@ def _is_beyond_joint(cut: MechanismCut, joint_point: int, point: int) -> bool:
 def _list_load_magnitudes(cut: MechanismCut, load_index: int) -> Iterator[ExchangedForce]:
     """Yield the scalars of one load that the first of its parts receives from the last."""
     load = cut.mechanism.loads[load_index]
-    involved_parts = find_parts_acted_on(cut, load) | cut.parts_of_states(cut.dependencies.magnitude_states(load))
+    involved_parts = find_mechanism_parts_under_load(cut, load) | cut.parts_of_states(
+        cut.dependencies.magnitude_states(load)
+    )
     receiver, sender = min(involved_parts), max(involved_parts)
-    if receiver == sender or receiver not in find_parts_acted_on(cut, load):
+    if receiver == sender or receiver not in find_mechanism_parts_under_load(cut, load):
         return
     identifier = make_variable_identifier(load.name)
 

@@ -17,7 +17,11 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.systems.splitting.exchanged_forces import ExchangedForce, find_parts_acted_on, replace_magnitude_by_input
+from mb2fmu.systems.splitting.exchanged_forces import (
+    ExchangedForce,
+    find_mechanism_parts_under_load,
+    replace_magnitude_by_input,
+)
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import list_frames_turned_by_load
@@ -70,7 +74,7 @@ class MechanismPartDraft:
     def _list_loads(self) -> Iterator[Load]:
         """Yield loads of the whole that act on this part; forces of other parts are inputs."""
         for load_index, load in enumerate(self.mechanism.loads):
-            parts_acted_on = find_parts_acted_on(self.cut, load)
+            parts_acted_on = find_mechanism_parts_under_load(self.cut, load)
             if self.number not in parts_acted_on or (
                 self.cut.kind == "joint" and self.number == 0 and len(parts_acted_on) > 1
             ):
@@ -153,7 +157,7 @@ class MechanismPartDraft:
 
     def _list_crossing_loads(self) -> list[Load]:
         """Return the loads that act on several parts."""
-        return [load for load in self.mechanism.loads if len(find_parts_acted_on(self.cut, load)) > 1]
+        return [load for load in self.mechanism.loads if len(find_mechanism_parts_under_load(self.cut, load)) > 1]
 
     # --- states of other parts
 

@@ -24,7 +24,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.systems.block_diagram_layout import ComponentBox, place_component_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
-from mb2fmu.systems.system_port_links import find_outputs_read_before_inputs
+from mb2fmu.systems.port_and_bond_records import find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
 from mb2fmu.units import BASE_UNITS, parse_unit
 

@@ -27,7 +27,7 @@ from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSigna
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newton_bodies
-from mb2fmu.fmu.emit_c.fmu_sources import read_operation_c_files
+from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file

@@ -160,8 +160,8 @@ def _event_clauses(
         condition = again.condition if again else printer.condition(node)
         settings = [
             (shown[target], printer.read(value))
-            for said, value in (zip(resets.labels, resets.results, strict=True) if resets else ())
-            for clause, _, target in [said.partition(":")]
+            for reset_label, value in (zip(resets.labels, resets.results, strict=True) if resets else ())
+            for clause, _, target in [reset_label.partition(":")]
             if int(clause) == k
         ]
         clauses.append((label.partition(":")[2], condition, settings))

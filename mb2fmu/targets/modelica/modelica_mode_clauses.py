@@ -1,15 +1,15 @@
 """Modes of a program whose switches are frozen, and its events, as discrete variables and one clause of Modelica.
 
-Equations read ``pre(mode)``: the mode in force. The clause does at an event what ``runtime/events.c`` does in a
-unit, one thing in each iteration of the event, until nothing is left to do:
+Equations read ``pre(mode)``: the mode in force. The clause does at an event what ``runtime/events.c`` does in an
+FMU, one thing in each iteration of the event, until nothing is left to do:
 
     1  change     the mode whose margin is the most negative one
-    2  let go     what was held and has been set in motion slips
+    2  release    what was held and has been set in motion slips
     3  set        states, as the entry ``event`` says: what friction holds is at rest exactly, impacts, latches, resets
-   -1  hold       for a trial: of two frictions and more, one that was let go in this event, and is at rest still
+   -1  hold       for a trial: of two frictions and more, one that was released in this event, and is at rest still
    -2  judge      the trial: it is held again, once in an event, if less than its sliding friction holds it
 
-``stage`` says what is to come: 0 nothing, 1 to set when no margin is negative any more, 2 to let go, 3 to set at once,
+``stage`` says what is to come: 0 nothing, 1 to set when no margin is negative any more, 2 to release, 3 to set at once,
 4 to judge. A trial needs an iteration of its own, for equations read the mode in force. ``again`` is the number of the
 friction to try, 0 if there is none; ``tried`` of each one is its side during the trial, 2 once it is held again, and 3
 once it slips on, until other modes change.
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mb2fmu.compiler.events import Switch, list_program_switches
+from mb2fmu.compiler.events import ProgramSwitch, list_program_switches
 from mb2fmu.compiler.program.scalar_program import Program
 
 MODE_CHANGE_MARGIN = "(-1e-10)"
@@ -179,7 +179,7 @@ class _StickingSwitch:
 
     @property
     def can_be_tried(self) -> str:
-        """The condition that it was let go at rest, and not tried yet."""
+        """The condition that it was released at rest, and not tried yet."""
         tried = f"pre(tried{self.number})"
         return f"{self.slips} and {tried} < 0.5 and {tried} > -0.5 and {_near_rest(self.surface)}"
 
@@ -198,10 +198,10 @@ class _StickingSwitch:
     def trial(self) -> ModelicaModeVariable:
         """What became of the trial to hold it again."""
         tried = f"tried{self.number}"
-        judged = f"(if pre({tried}) * {self.drive} < {_HELD_DRIVE_LIMIT} then 2.0 else 3.0)"
+        trial_result = f"(if pre({tried}) * {self.drive} < {_HELD_DRIVE_LIMIT} then 2.0 else 3.0)"
         changes = f"doing > 0.5 and doing < 2.5 and pre({tried}) > 2.5"
         value = (
-            f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then pre({self.mode}) "
+            f"noEvent(if {self._is_judged} then {trial_result} elseif {self._is_chosen} then pre({self.mode}) "
             f"elseif {_EVENT_ENDS} or {changes} then 0.0 else pre({tried}))"
         )
         return ModelicaModeVariable(tried, f"{self.title}: of its trial to be held again", 0.0, value)
@@ -209,13 +209,13 @@ class _StickingSwitch:
     def hold_again(self, mode: ModelicaModeVariable) -> ModelicaModeVariable:
         """Return its mode, which a trial sets first of all."""
         tried = f"pre(tried{self.number})"
-        judged = f"(if {tried} * {self.drive} < {_HELD_DRIVE_LIMIT} then 0.0 else {tried})"
-        trial = f"noEvent(if {self._is_judged} then {judged} elseif {self._is_chosen} then 0.0 elseif "
+        trial_result = f"(if {tried} * {self.drive} < {_HELD_DRIVE_LIMIT} then 0.0 else {tried})"
+        trial = f"noEvent(if {self._is_judged} then {trial_result} elseif {self._is_chosen} then 0.0 elseif "
         return replace(mode, value=mode.value.replace("noEvent(if ", trial, 1))
 
 
 def _add_trials(events: ModelicaEvents, sticking: Sequence[_StickingSwitch]) -> ModelicaEvents:
-    """Return the events with trials to hold again what was let go."""
+    """Return the events with trials to hold again what was released."""
     trials = {each.mode: each for each in sticking}
     modes = [trials[mode.name].hold_again(mode) if mode.name in trials else mode for mode in events.modes]
     return replace(
@@ -253,7 +253,7 @@ def _smallest_margin(margins: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return (*found, ("least", last))
 
 
-def _mode_update(switch: Switch, name: str, margin: str, surface: str, drive: str) -> str:
+def _mode_update(switch: ProgramSwitch, name: str, margin: str, surface: str, drive: str) -> str:
     """Return what the clause sets the mode of one switch to; at the start all are what they look at.
 
     What rests with another sign is held with it, as far as it can be.

@@ -198,7 +198,7 @@ class ApiCallPlan:
         kind: How it is run.
         sequences: Name of an API check → its calls.
         real_variables: Every variable of doubles.
-        states: Continuous states, in order; () where the description does not tell them.
+        states: Continuous states, in order; () where the description does not list them.
         rates: Their derivatives.
         unknowns: Of derivatives: rates, then outputs.
         inputs: Names of the inputs.

@@ -48,7 +48,7 @@ _ROUND_OFF_FRACTION = 1e-3
 _AGREEMENT = 1e-6
 _NOISE_FRACTION = 1e-8
 _LARGEST_CONDITION_FRACTION = 1e-3
-"""Points where the relative change above changes x' by more than this part of itself tell nothing."""
+"""Points where the relative change above changes x' by more than this part of itself show nothing."""
 _WILD_FACTOR = 1e4
 """Times the largest x' of the experiment: where a length or mass all but vanishes, neither side knows x' well."""
 _SINGULAR_FRACTION = 0.7

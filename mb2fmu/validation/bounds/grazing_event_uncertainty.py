@@ -10,7 +10,7 @@ run. A state v may be off, besides its bound,
 
 - from the beginning of a run to its end by Σ |v after − v before| over the run's events,
 - behind it by the same sum, where v keeps what events set (its rate is zero): for ever, or, of the impulse of a
-  contact's last blow, until a blow sets it again that does not graze.
+  contact's last impact, until an impact that does not graze sets it again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list
 
 
 def _find_later_impacts(numeric: HybridEquations, events: Sequence[EventTimeBound]) -> dict[int, list[float]]:
-    """Return place of an impulse among the states → instants of blows that do not graze and set it, in s."""
+    """Return place of an impulse among the states → instants of impacts that do not graze and set it, in s."""
     contacts, states = numeric.frozen.contacts, list(numeric.frozen.equations.states)
     instants: dict[int, list[float]] = {}
     for contact in contacts.each if contacts else ():

@@ -210,7 +210,7 @@ class OneStepFlow:
     ) -> tuple[Floats, Floats]:
         """Return the error after state-resetting events, for states within their bounds before.
 
-        A ball that comes to rest by ever lower bounces is an example: a little higher it strikes later, or rests one
+        A ball that comes to rest by ever lower bounces is an example: a little higher it touches later, or rests one
         bounce later.
 
         Args:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...]:
     """Return the switches with one mode in all experiments, and which.
 
-    Contacts are left out, whose events tell it, and what time alone brings: a later stop would bring it.
+    Contacts are left out, whose events show it, and what time alone brings: a later stop would bring it.
 
     Args:
         references: Of the experiments, of one model.
@@ -38,7 +38,7 @@ def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...
         for k, (switch, name) in enumerate(zip(frozen.switches, list_switch_names(frozen), strict=True)):
             if name == switch.name and switch.symbol in motion_modes:
                 modes_by_name.setdefault(name, set()).update(
-                    describe_mode(switch, mode) for mode in _iterate_modes(reference, k)
+                    describe_switch_mode(switch, mode) for mode in _iterate_modes(reference, k)
                 )
     return tuple(
         f"{name}: {next(iter(mode_words))} all the time"
@@ -64,7 +64,7 @@ def _iterate_modes(reference: ReferenceRun, k: int) -> Iterator[float]:
         yield from (event.before[k], event.after[k])
 
 
-def describe_mode(switch: ReferenceSwitch, mode: float) -> str:
+def describe_switch_mode(switch: ReferenceSwitch, mode: float) -> str:
     """Return the word of a mode: of a comparison whether it is true, of a sign which it is, else the number."""
     if switch.kind == "truth":
         return switch.words[mode > MODE_THRESHOLD]

@@ -8,7 +8,7 @@ by trying:
     a contact that rests    N >= 0, and while it sticks |T| <= mu N
     one that slides         its slip has the sense in which it slides
     one that is open        g >= 0
-    one that is struck      g = 0
+    one with an impact      g = 0
 
 At all communication points:
 
@@ -25,7 +25,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
-from mb2fmu.validation.comparison.output_formula_comparison import choose_instants
+from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -72,15 +72,17 @@ def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterato
     inputs = e.r[: numeric.frozen.inputs]
     known_symbols = [e.t, *e.q, *e.u, *e.z, *inputs, *e.p, *(c.symbol for c in e.calculated_parameters)]
     planner = ExpressionPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
-    judged = [each for each in latches.each if (each.close.free_symbols | each.open.free_symbols) <= {*known_symbols}]
-    conditions = [sm.Piecewise((1, each), (0, True)) for latch in judged for each in (latch.close, latch.open)]
+    checked_latches = [
+        each for each in latches.each if (each.close.free_symbols | each.open.free_symbols) <= {*known_symbols}
+    ]
+    conditions = [sm.Piecewise((1, each), (0, True)) for latch in checked_latches for each in (latch.close, latch.open)]
     plan, prepared = planner.plan(conditions), numeric.prepare(run.parameters)
     count = numeric.n_q + numeric.n_u + numeric.n_z
-    broken_before = [False] * len(judged)
+    broken_before = [False] * len(checked_latches)
     for k, row in enumerate(reference.trajectory.values[:, :count]):
         values = [float(run.time[k]), *row.tolist(), *run.inputs_at(k).tolist(), *prepared]
         holds = plan(values + [0.0] * (planner.size - len(values)))
-        for i, latch in enumerate(judged):
+        for i, latch in enumerate(checked_latches):
             closes, opens = holds[2 * i] > MODE_THRESHOLD, holds[2 * i + 1] > MODE_THRESHOLD
             is_closed = row[numeric.n_q + numeric.n_u + list(e.z).index(latch.engaged)] > MODE_THRESHOLD
             is_broken = opens if is_closed else closes and not opens
@@ -116,7 +118,7 @@ class _ContactLaws:
     def judge(self, reference: ReferenceRun) -> Iterator[LawViolation]:
         """Yield how far each law is broken, instant by instant."""
         run, instants = reference.experiment, []
-        for k in choose_instants(reference):
+        for k in choose_comparison_instants(reference):
             x = reference.states[k]
             instants.append((float(run.time[k]), x, x, run.inputs_at(k).tolist(), reference.modes[k]))
         time_before, step = -np.inf, float(np.min(np.diff(run.time)))
@@ -173,7 +175,7 @@ class _ContactLaws:
             else:
                 laws.append((_excess_ratio(-gap, depth), f"{contact.name} is open and penetrates"))
             if after[self._impact_counts[k]] > x[self._impact_counts[k]]:
-                laws.append((_excess_ratio(abs(gap), depth), f"{contact.name} is struck apart"))
+                laws.append((_excess_ratio(abs(gap), depth), f"{contact.name} has an impact while it is open"))
         for j, k in enumerate(self._normal_of_friction):
             slip, coefficient = numbers[3 * len(N) + 2 * j : 3 * len(N) + 2 * j + 2]
             sense, name = x[self._sliding[j]], self._contacts.each[k].name

@@ -24,7 +24,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, PathwayLoad, TorqueLoad, VectorTerms
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, OutputRecord, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -83,13 +83,13 @@ def compare_output_formulas(mechanism: Mechanism, references: Sequence[Reference
     errors: list[tuple[float, str]] = []
     instants = 0
     for reference in references:
-        for k in choose_instants(reference):
+        for k in choose_comparison_instants(reference):
             instants += 1
             errors += observed.compare(reference, k)
     return OutputFormulaComparison(tuple(errors), instants, (*observed.left_out, *(() if errors else observed.names)))
 
 
-def choose_instants(reference: ReferenceRun) -> list[int]:
+def choose_comparison_instants(reference: ReferenceRun) -> list[int]:
     """Return communication points: some of each mode, evenly spread over the time that it is taken."""
     numeric, count = reference.numeric, len(reference.experiment.time)
     points_by_mode: dict[tuple[float, ...], list[int]] = {}

@@ -124,9 +124,8 @@ class SwitchModesStruct(ctypes.Structure):
     """``struct modes``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *_list_c_integer_fields("switches inputs first held held_rate"),
-        ("held_size", ctypes.c_double),
-        ("probe", ctypes.c_double),
+        *_list_c_integer_fields("switches inputs first held_count"),
+        *_list_c_pointer_fields("held held_rates held_sizes probes effects"),
         *_list_c_integer_fields("behind"),
         *_list_c_pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),

@@ -1,6 +1,6 @@
 """``CompiledModeSteps``: steps of equations with switches between events, in C.
 
-The twin of ``event_integration`` and ``mode_equations`` where at most one thing holds. Events of equations that hold
+The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations that hold
 nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
 the twin.
 """
@@ -25,8 +25,8 @@ _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter",
 
 
 @dataclass(frozen=True, slots=True)
-class HeldSurface:
-    """The one surface that is held: of a sign, a contact or a row of a latch.
+class HeldSwitchingSurface:
+    """A surface that is held: of a sign, a contact or a row of a latch.
 
     Attributes:
         input_index: Of what holds it, among the inputs behind the model's.
@@ -42,11 +42,11 @@ class HeldSurface:
 
 
 _RECORDS = 256
-"""How many events are recorded before they are handed on."""
+"""How many events are recorded before they are passed on."""
 
 
 @dataclass(frozen=True, slots=True)
-class EventSettings:
+class EventAssignments:
     """What events of a model set, for equations that hold nothing.
 
     Attributes:
@@ -61,7 +61,7 @@ class EventSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class EventLimits:
+class CompiledEventLimits:
     """How far C may go by itself.
 
     Attributes:
@@ -78,7 +78,7 @@ class EventLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class SettledEvents:
+class CompiledEventLog:
     """Events that C has settled, in their order.
 
     Attributes:
@@ -129,7 +129,7 @@ class CompiledStepResult:
     conditions: Floats
     event_count: int
     last_event_time: float
-    events: SettledEvents | None
+    events: CompiledEventLog | None
 
 
 class CompiledModeSteps:
@@ -156,7 +156,7 @@ class CompiledModeSteps:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
-        events: EventSettings | None,
+        events: EventAssignments | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
         self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
@@ -164,6 +164,9 @@ class CompiledModeSteps:
         self._margins, self._r = np.zeros((6, n)), np.zeros((2, counts[0]))
         self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
+        most_held = counts[0] - inputs
+        self._held, self._held_numbers = np.zeros((2, most_held), dtype=np.int64), np.zeros((2, most_held))
+        self._effects = np.zeros((most_held + 2) * most_held)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
         self._modes = c_structures.SwitchModesStruct(
@@ -172,6 +175,9 @@ class CompiledModeSteps:
             x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
+            held=array_address(self._held[0]), held_rates=array_address(self._held[1]),
+            held_sizes=array_address(self._held_numbers[0]), probes=array_address(self._held_numbers[1]),
+            effects=array_address(self._effects),
         )  # fmt: skip
         self._integration = c_structures.TrajectoryIntegrationStruct(
             time=array_address(self._time), points=2,
@@ -181,7 +187,7 @@ class CompiledModeSteps:
         self._past, self._records = np.zeros(0), np.zeros((0, 0))
         self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
 
-    def _set_up_settling(self, events: EventSettings) -> c_structures.EventSettlingStruct:
+    def _set_up_settling(self, events: EventAssignments) -> c_structures.EventSettlingStruct:
         """Return the structure by which C settles events; the journey refers to it."""
         n, count, n_y = len(self._values), len(events.value_counts), len(self._y)
         begin = np.concatenate([[0], np.cumsum(events.value_counts)]).astype(np.int64)
@@ -206,27 +212,27 @@ class CompiledModeSteps:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held_surface: HeldSurface | None = None,
+        held_surfaces: Sequence[HeldSwitchingSurface] = (),
         past_conditions: Floats | None = None,
+        set_inputs: Sequence[int] = (),
     ) -> None:
         """Set modes, shape (switches,), the model's inputs, parameters, by what all margins are larger, and what holds.
 
-        Without ``held_surface`` nothing holds. ``past_conditions``: of the model's events, shape (events,), to settle
-        events.
+        ``past_conditions``: of the model's events, shape (events,), to settle events. ``set_inputs``: places of inputs
+        that are 1, from their end.
         """
         self._values[:] = values
         if past_conditions is not None and len(self._past):
             self._past[:] = past_conditions
         self._r[0, : self._inputs] = r
         self._r[0, self._inputs : self._inputs + len(values)] = values
+        self._r[0, self._inputs + len(values) :] = 0.0
+        self._r[0, list(set_inputs)] = 1.0
         modes = self._modes
-        modes.held, modes.late = -1 if held_surface is None else held_surface.input_index, late
-        if held_surface is not None:
-            modes.held_rate, modes.held_size, modes.probe = (
-                held_surface.rate_output,
-                held_surface.rate_size,
-                held_surface.probe,
-            )
+        modes.held_count, modes.late = len(held_surfaces), late
+        for place, surface in enumerate(held_surfaces):
+            self._held[:, place] = surface.input_index, surface.rate_output
+            self._held_numbers[:, place] = surface.rate_size, surface.probe
         if self._parameters[0] is not prepared:
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._integration.parameters = array_address(self._parameters[1])
@@ -251,7 +257,7 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
-        limits: EventLimits,
+        limits: CompiledEventLimits,
     ) -> CompiledStepResult:
         """Integrate toward the end of ``span``, until others must settle an event, or something is wrong.
 
@@ -285,12 +291,12 @@ class CompiledModeSteps:
             self._read_records(self._records[: settling.count].copy()) if settling.count else None,
         )  # fmt: skip
 
-    def _read_records(self, records: Floats) -> SettledEvents:
+    def _read_records(self, records: Floats) -> CompiledEventLog:
         """Return events from what C wrote of them, shape (n, ...)."""
         n, count = len(self._values), len(self._past)
         sides = records[:, 4:].reshape(len(records), 2, -1)
         switches, fired = records[:, 1:3].T.astype(np.int64).tolist()
-        return SettledEvents(
+        return CompiledEventLog(
             records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
             sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip

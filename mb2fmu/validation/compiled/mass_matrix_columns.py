@@ -76,7 +76,7 @@ class MassMatrixColumnDependencies:
 
 
 @dataclass(frozen=True, slots=True)
-class RigidBranch:
+class ResultantLocation:
     """Where the resultant of a rigid whole acts: on a point (-1: the origin) and a frame (-1: it has no moment).
 
     Attributes:
@@ -173,7 +173,7 @@ class MassMatrixColumns:
             frozenset(turned_frames), frozenset(moved_points), tuple(moved_bodies), tuple(frame_path), tuple(point_path)
         )
 
-    def _find_branch(self, speed: int) -> RigidBranch | None:
+    def _find_branch(self, speed: int) -> ResultantLocation | None:
         """Return where the resultant acts; None if a speed does not move one rigid whole."""
         dependencies = self.dependencies[speed]
         turning_frames = self._frames.nodes_with_speed(speed, dependencies.frame_path)
@@ -186,7 +186,7 @@ class MassMatrixColumns:
             else self._find_shifting_branch(shifting_points[0], dependencies)
         )
 
-    def _find_turning_branch(self, node: int, dependencies: MassMatrixColumnDependencies) -> RigidBranch | None:
+    def _find_turning_branch(self, node: int, dependencies: MassMatrixColumnDependencies) -> ResultantLocation | None:
         """Return the branch of all that turns with a frame about one point."""
         roots: set[int] = set()
         visited: set[int] = set()
@@ -204,9 +204,9 @@ class MassMatrixColumns:
                 point = self._points.parents[point]
             if point not in dependencies.points:
                 roots.add(point)
-        return RigidBranch(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
+        return ResultantLocation(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
-    def _find_shifting_branch(self, node: int, dependencies: MassMatrixColumnDependencies) -> RigidBranch | None:
+    def _find_shifting_branch(self, node: int, dependencies: MassMatrixColumnDependencies) -> ResultantLocation | None:
         """Return the branch of all that is shifted with a point."""
         points_between: set[int] = set()
         for k in dependencies.bodies:
@@ -215,7 +215,9 @@ class MassMatrixColumns:
                 return None
             points_between.update(path)
         frames = self._frames_of(points_between)
-        return RigidBranch(node, turns=False, point=node, frame=self._find_common_ancestor(frames) if frames else -1)
+        return ResultantLocation(
+            node, turns=False, point=node, frame=self._find_common_ancestor(frames) if frames else -1
+        )
 
     def _find_common_ancestor(self, frames: Sequence[int]) -> int:
         """Return the last frame that is above all of some frames, or one of them."""

@@ -36,7 +36,7 @@ from mb2fmu.validation.compiled.mass_matrix_columns import (
     FrameOrPointTree,
     FrameVectorTerm,
     MassMatrixColumns,
-    RigidBranch,
+    ResultantLocation,
 )
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINEMATIC_QUANTITY_KINDS, KinematicQuantity
 
@@ -437,7 +437,7 @@ class MechanismCTables:
             [[piece for piece, _ in composite.pieces] for composite in columns.composites]
         )
         s.composites.path_begin, s.composites.path = self._store_lists([self._terms_of(path) for _, path in pieces])
-        branches = [branch or RigidBranch(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
+        branches = [branch or ResultantLocation(-1, turns=False, point=-1, frame=-1) for branch in columns.branches]
         s.rigid.node, s.rigid.point, s.rigid.frame, s.rigid.turns = (
             self._store_integers(getattr(branch, name) for branch in branches)
             for name in ("node", "point", "frame", "turns")

@@ -137,7 +137,7 @@ def _form_column_record(column: DataColumnComparison) -> dict[str, Any]:
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
 
-def compare_data(
+def compare_measurements(
     fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
 ) -> tuple[TableComparison, ...]:
     """Run an FMU along measured data, as each of its interface types.

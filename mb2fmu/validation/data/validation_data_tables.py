@@ -103,7 +103,7 @@ class ValidationDataTable:
         return len(self.columns[0].values)
 
 
-def read_table(path: Path) -> ValidationDataTable:
+def read_validation_table(path: Path) -> ValidationDataTable:
     """Read a table: JSON if the file is named so, else CSV.
 
     Raises:

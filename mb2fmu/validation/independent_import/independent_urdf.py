@@ -388,7 +388,7 @@ def _add_rotor_inertias(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> N
 
 
 def _list_rotor_elements(actuator: ET.Element) -> list[ET.Element]:
-    """Return the elements of an actuator that tell its rotor or its gear, those of Drake's own namespace too."""
+    """Return the elements of an actuator that describe its rotor or its gear, those of Drake's own namespace too."""
     tag_words = ("motorInertia", "rotorInertia", "rotor_inertia", "gear_ratio", "mechanicalReduction")
     return [element for element in actuator if element.tag.rpartition("}")[2] in tag_words]
 

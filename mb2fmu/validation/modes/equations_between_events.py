@@ -32,7 +32,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.event_equations import mode_change_indicator
 from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralRow
-from mb2fmu.model.shared_subexpressions import iterate_distinct_subexpressions
+from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions
 from mb2fmu.model.supported_functions import LookupTable, LookupTableDerivative, NoEvent, Pre, StickingSign
 
 ReferenceSwitchKind = Literal["truth", "integer", "sign"]

@@ -362,7 +362,7 @@ class HybridEquations(ModeEquations):
                 )  # what has no effect brings nothing to rest
                 modes.values[i] = np.sign(values[i] if is_at_rest else motion.surfaces[i])
                 if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.holding_limits[i]:
-                    x = slipping_state  # at a dead centre round-off of slip would be a blow on all that moves
+                    x = slipping_state  # at a dead centre round-off of slip would be an impulse on all that moves
         return x
 
     def _bring_surfaces_to_rest(
@@ -393,7 +393,7 @@ class HybridEquations(ModeEquations):
     def _remove_drift_slip(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
-        """Return the state without what drift makes of slip that contacts or latches hold: they may let go now."""
+        """Return the state without what drift makes of slip that contacts or latches hold: they may open now."""
         rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         if not rest_limits[signs].any():
@@ -421,13 +421,13 @@ class HybridEquations(ModeEquations):
         x = self._remove_drift_slip(t, x, r, prepared, modes)
         motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
         if self._contact_count or self._latch_row_count:
-            forces = values[: self._switch_count + self._contact_line_count + self._latch_row_count]
+            forces = values[: self._switch_count + self.contact_line_count + self._latch_row_count]
             impact_results = [
                 *self._solve_contact_impacts(motion, t, x, r, prepared, modes),
                 *self._solve_latch_closures(t, x, r, prepared, modes),
             ]
             pinned_flags = (
-                values[self._own_input_count - self._contact_line_count :] if self._latch_row_count else np.empty(0)
+                values[self._own_input_count - self.contact_line_count :] if self._latch_row_count else np.empty(0)
             )
             motion = self.evaluate_in_modes(t, x, r, prepared, np.concatenate([forces, impact_results, pinned_flags]))
         state_after, setting_index, fired_event = x.copy(), 0, ""
@@ -469,14 +469,14 @@ class HybridEquations(ModeEquations):
         if contacts is None:
             return np.empty(0)
         motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-        contact_and_latch_inputs = [self._switch_count + k for k in range(self._contact_line_count)]
+        contact_and_latch_inputs = [self._switch_count + k for k in range(self.contact_line_count)]
         contact_and_latch_inputs += [
-            self._switch_count + self._contact_line_count + int(k)
+            self._switch_count + self.contact_line_count + int(k)
             for k in np.flatnonzero(motion_without_forces.latch_rows.engaged > MODE_THRESHOLD)
         ]
         effects = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, contact_and_latch_inputs)
         W, state_effects, accelerations = eliminate_held_rows(
-            *effects, motion_without_forces.rates[contact_and_latch_inputs], self._contact_line_count
+            *effects, motion_without_forces.rates[contact_and_latch_inputs], self.contact_line_count
         )
         contact_rows = replace(motion_without_forces.contact_rows, accelerations=accelerations[: self._contact_count])
         friction_contacts = replace(
@@ -512,7 +512,7 @@ class HybridEquations(ModeEquations):
         impulses, state_jumps = np.zeros(self._latch_row_count), np.zeros(len(x))
         if self._latch_row_count and motion_without_forces.latch_rows.closes_now.any():
             closing_rows = np.flatnonzero(motion_without_forces.latch_rows.closed_after > MODE_THRESHOLD)
-            latch_inputs = [self._switch_count + self._contact_line_count + int(k) for k in closing_rows]
+            latch_inputs = [self._switch_count + self.contact_line_count + int(k) for k in closing_rows]
             W, state_effects = self._measure_force_effects(
                 t, x, r, prepared, motion_without_forces, modes, latch_inputs
             )

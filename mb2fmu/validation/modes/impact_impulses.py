@@ -77,7 +77,7 @@ def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactsA
 def _solve_sequential_impacts(
     W: Floats, contact_rows: ContactsAtInstant, reimpact_speed: Floats
 ) -> tuple[Floats, Floats]:
-    """Return impulses of contacts struck one after the other, if approaching."""
+    """Return impulses of contacts whose impacts follow one another, if they approach."""
     v, resting = contact_rows.approach_rates, contact_rows.resting.copy()
     impulses = np.zeros(len(v))
     for k in np.flatnonzero(contact_rows.closed > MODE_THRESHOLD):

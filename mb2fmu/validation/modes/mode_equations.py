@@ -7,7 +7,7 @@ by which all these rates vanish (``coupled_holding_forces``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,12 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledModeSteps, EventSettings, HeldSurface, SwitchKind
+from mb2fmu.validation.compiled.compiled_mode_steps import (
+    CompiledModeSteps,
+    EventAssignments,
+    HeldSwitchingSurface,
+    SwitchKind,
+)
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
@@ -50,7 +55,8 @@ class ModeEquations(NumericEquations):
         typical: Magnitude of each coordinate, then of each speed.
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``signs``
-    are the numbers of the switches that may hold; ``event_targets`` the states that each event sets.
+    are the numbers of the switches that may hold; ``event_targets`` the states that each event sets;
+    ``contact_line_count`` how many normals and tangents contacts have.
     """
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
@@ -61,9 +67,9 @@ class ModeEquations(NumericEquations):
         self.signs = [i for i, s in enumerate(frozen.switches) if s.kind == "sign"]
         self._contact_count = len(frozen.contacts.each) if frozen.contacts else 0
         self._friction_contact_indices = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
-        self._contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
+        self.contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
         self._latch_row_count = len(frozen.latches.rows) if frozen.latches else 0
-        self._probe_sizes = np.ones(self._switch_count + self._contact_line_count + self._latch_row_count)
+        self._probe_sizes = np.ones(self._switch_count + self.contact_line_count + self._latch_row_count)
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         self._own_input_count = len(e.r) - frozen.inputs
@@ -94,32 +100,47 @@ class ModeEquations(NumericEquations):
             )
         return self._mode_steps
 
-    def _list_event_settings(self) -> EventSettings | None:
+    def _list_event_settings(self) -> EventAssignments | None:
         """Return what events set; None where something can hold: then their effects are found by trying forces."""
         frozen = self.frozen
         if self.signs or frozen.contacts or frozen.latches:
             return None
         first_condition = frozen.outputs + 3 * self._switch_count
         counts = tuple(len(event.settings) for event in frozen.events)
-        return EventSettings(first_condition, counts, tuple(map(tuple, self.event_targets)))
+        return EventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
-    def list_held_surfaces(self, x: Floats, modes: SwitchModes) -> list[HeldSurface] | None:
-        """Return what holds in these modes, for C; None if that is more than C can hold.
+    def list_held_surfaces(
+        self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
+    ) -> list[HeldSwitchingSurface] | None:
+        """Return what holds in these modes, for C; None if C cannot hold it.
 
-        C holds one surface. Beside contacts that rest and closed latches Python finds what signs may rest, and beside
-        latches which contacts have no force.
+        Beside contacts that rest and closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
+        from :meth:`find_blocked_contact_lines`; they have no force.
         """
-        holding_inputs = self._list_holding_inputs(x, modes)
+        n = self._switch_count
+        holding_inputs = [i for i in self._list_holding_inputs(x, modes) if i - n not in blocked_lines]
         if not holding_inputs:
             return []
-        i, n = holding_inputs[0], self._switch_count
-        is_latch = i >= n + self._contact_line_count
-        if len(holding_inputs) > 1 or (i >= n and self.signs) or (is_latch and self._contact_line_count):
+        if holding_inputs[-1] >= n and self.signs:  # signs come first
             return None
-        rate_output = int(self._count_outputs(len(self.frozen.equations.outputs)).rate_indices[i])
-        if i < n:
-            return [HeldSurface(i, rate_output, float(self.sizes[i]))]
-        return [HeldSurface(i, rate_output, probe=float(self._probe_sizes[i]))]
+        rate_indices = self._count_outputs(len(self.frozen.equations.outputs)).rate_indices
+        return [
+            HeldSwitchingSurface(i, int(rate_indices[i]), float(self.sizes[i]))
+            if i < n
+            else HeldSwitchingSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
+            for i in holding_inputs
+        ]
+
+    def find_blocked_contact_lines(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> list[int]:
+        """Return which normals and tangents of contacts closed latches hold already."""
+        inputs = self._list_contact_and_latch_inputs(x)
+        if not inputs:
+            return []
+        base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
+        B, _ = self._measure_force_effects(t, x, r, prepared, base, modes, inputs)
+        return find_contacts_blocked_by_latches(B, inputs, self._switch_count, self.contact_line_count)
 
     def _name_kind(self, i: int) -> SwitchKind:
         """Return what kind of switch C knows switch i as."""
@@ -149,7 +170,7 @@ class ModeEquations(NumericEquations):
 
     def _list_holding_inputs(self, x: Floats, modes: SwitchModes) -> list[int]:
         """Return the numbers of own inputs that hold something: signs at zero, resting contacts, closed latches."""
-        if not (self.signs or self._contact_line_count or self._latch_row_count):
+        if not (self.signs or self.contact_line_count or self._latch_row_count):
             return []
         signs = [i for i in self.signs if modes.values[i] == 0.0]
         is_held = [x[place] > MODE_THRESHOLD for place in self._resting_states]
@@ -328,7 +349,7 @@ class ModeEquations(NumericEquations):
     def _remove_pinned_effects(self, B: Floats, holding_inputs: Sequence[int]) -> Floats:
         """Return B without effects of contacts in a direction that closed latches hold."""
         pinned = (
-            find_contacts_blocked_by_latches(B, holding_inputs, self._switch_count, self._contact_line_count)
+            find_contacts_blocked_by_latches(B, holding_inputs, self._switch_count, self.contact_line_count)
             if self._latch_row_count
             else []
         )
@@ -358,11 +379,11 @@ class ModeEquations(NumericEquations):
 
     def _list_contact_and_latch_inputs(self, x: Floats) -> list[int]:
         """Return the numbers of own inputs of all rows of contacts and of closed latches; none without both."""
-        first_latch_input = self._switch_count + self._contact_line_count
+        first_latch_input = self._switch_count + self.contact_line_count
         latch_inputs = [
             first_latch_input + i for i, place in enumerate(self._latch_states) if x[place] > MODE_THRESHOLD
         ]
-        if not (latch_inputs and self._contact_line_count):
+        if not (latch_inputs and self.contact_line_count):
             return []
         return [*range(self._switch_count, first_latch_input), *latch_inputs]
 
@@ -374,8 +395,8 @@ class ModeEquations(NumericEquations):
         if not contact_and_latch_inputs:
             return []
         return [
-            i - self._contact_line_count
+            i - self.contact_line_count
             for i in find_contacts_blocked_by_latches(
-                B, contact_and_latch_inputs, self._switch_count, self._contact_line_count
+                B, contact_and_latch_inputs, self._switch_count, self.contact_line_count
             )
         ]

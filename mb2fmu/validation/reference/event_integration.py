@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledStepResult, EventLimits, SettledEvents
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledEventLimits, CompiledEventLog, CompiledStepResult
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -206,12 +206,16 @@ class _EventStepLoop:
     ) -> tuple[float, Floats, bool]:
         """Integrate by compiled functions as far as they can; return whether they came to an event, which is done."""
         compiled = self.numeric.mode_steps
-        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes) if compiled else None
-        if compiled is None or held_surfaces is None:
+        if compiled is None:
+            return t, y, False
+        blocked_lines = self.numeric.find_blocked_contact_lines(t, y[:-1], r, self.prepared, self.modes)
+        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes, blocked_lines)
+        if held_surfaces is None:
             return t, y, False
         compiled.set_modes(
-            self.modes.values, r, self.prepared, self.numeric.margin_offset, next(iter(held_surfaces), None),
+            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_surfaces,
             past_conditions=self.modes.past_conditions,
+            set_inputs=[line - self.numeric.contact_line_count for line in blocked_lines],
         )  # fmt: skip
         parts = max(1, math.ceil((end - t) / largest_step * (1.0 - 1e-12)))
         steps = compiled.integrate(
@@ -230,10 +234,10 @@ class _EventStepLoop:
         state = self._process_switch_event(steps.time, steps.y, r, (margins_before, margins), lambda: earlier_margins)
         return steps.time, state, True
 
-    def _form_event_limits(self, longest_step: float) -> EventLimits:
+    def _form_event_limits(self, longest_step: float) -> CompiledEventLimits:
         """Return what C may settle by itself; ``longest_step``: in s."""
         instant = _SIMULTANEOUS_FRACTION * self.span
-        return EventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
+        return CompiledEventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
 
     def _take_settled_events(self, steps: CompiledStepResult) -> None:
         """Take the modes after events that C has settled, and keep what it recorded of them."""
@@ -436,7 +440,7 @@ class _EventStepLoop:
             conditions = np.array([[before_modes.past_conditions, self.modes.past_conditions]])
             first_switch, states = due_switches[0] if due_switches else -1, np.array([[y, state_after]])
             round_off = np.array([is_round_off], dtype=np.bool_)
-            self._record_events(SettledEvents([t], [first_switch], [-1], round_off, modes, conditions, states), name)
+            self._record_events(CompiledEventLog([t], [first_switch], [-1], round_off, modes, conditions, states), name)
         return state_after
 
     def _check_event_accumulation(self, t: float, due: Sequence[int]) -> None:
@@ -451,7 +455,7 @@ class _EventStepLoop:
                 t, f"more than {_MAX_SIMULTANEOUS_EVENTS} events follow each other at once", names
             )
 
-    def _record_events(self, events: SettledEvents, name: str | None = None) -> None:
+    def _record_events(self, events: CompiledEventLog, name: str | None = None) -> None:
         """Keep the events in which anything changed, all at once; ``name``: of the only one, else they have their own.
 
         Some models have ten thousand, ten times over.

@@ -20,10 +20,13 @@ from mb2fmu.validation.reference.reference_run import (
     observe_instant,
     observe_trajectory,
 )
+from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
 
 Floats = npt.NDArray[np.float64]
 
 RELATIVE_START_ERROR = 1e-6
+SMALLER_START_ERROR = 1e-8
+"""Where errors of 1e-6 grow beyond what is small."""
 INTEGRATION_TOLERANCE = 1e-10
 MAX_ERROR_DIRECTIONS = 6
 MAX_SENSITIVITY_POINTS = 200
@@ -141,23 +144,38 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
     sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
     was, 1/4 and a little is no mode.
 
+    Where the motion is chaotic, errors of 1e-6 grow until they are as large as the motion lets them become, and from
+    then on ε S_v says how large that is and not how errors grow: of a heavy wheel whose position hardly feels that its
+    teeth rattle, little. So, if an error of a state grows to a twentieth of its range, S_v is measured with a smaller
+    ε, too, and the larger of both counts.
+
     Returns:
         Shape (n_t, n), in the variables' units, never decreasing in time.
 
     Raises:
         ValidationError: If a perturbed start cannot be integrated.
     """
+    growth = _measure_growth(reference, RELATIVE_START_ERROR)
+    state_growth = growth[-1, list(reference.state_columns)]
+    if np.any(RELATIVE_START_ERROR * state_growth > MAX_INFORMATIVE_FRACTION * np.ptp(reference.states, axis=0)):
+        growth = np.maximum(growth, _measure_growth(reference, SMALLER_START_ERROR))
+    return growth
+
+
+def _measure_growth(reference: ReferenceRun, relative_error: float) -> Floats:
+    """Return S_v(t) of :func:`measure_start_error_growth`, measured with ε = ``relative_error``."""
     numeric = reference.numeric
     run, rows = reference.experiment.select_points(MAX_SENSITIVITY_POINTS, further_points=find_rapid_points(reference))
     reference_values = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
-    scales = reference.error_scales(INTEGRATION_TOLERANCE)
+    tolerance = INTEGRATION_TOLERANCE * relative_error / RELATIVE_START_ERROR
+    scales = reference.error_scales(tolerance)
     gaps, error_ratios = ContactGaps(numeric), []
     axes = choose_error_directions(numeric.n_x)
     has_all_axes = len(axes) == numeric.n_x
     axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
-        x0 = reference.states[0] + RELATIVE_START_ERROR * direction * reference.state_scales
+        x0 = reference.states[0] + relative_error * direction * reference.state_scales
         x0 = gaps.open_gaps(
             numeric.project(0.0, x0, run.inputs_at(0), prepared),
             run.inputs_at(0),
@@ -170,7 +188,7 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
         event_log = IntegrationEventLog()
         with assume_start_events_done(numeric):
             perturbed_trajectory = integrate_reference(
-                numeric, run, np.append(x0, 0.0), INTEGRATION_TOLERANCE, scales, event_log=event_log
+                numeric, run, np.append(x0, 0.0), tolerance, scales, event_log=event_log
             )
         values, _, _ = observe_trajectory(numeric, run, perturbed_trajectory[:, :-1], prepared, event_log.modes)
         is_between_events, _ = find_points_between_matching_events(run.time, reference.events, event_log.events)
@@ -180,7 +198,7 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
                 [reference.modes[row] for row in rows.tolist()], event_log.modes, round_off_switches
             )
         error_ratios.append(
-            np.where(is_between_events[:, None], 0.0, np.abs(values - reference_values)) / RELATIVE_START_ERROR
+            np.where(is_between_events[:, None], 0.0, np.abs(values - reference_values)) / relative_error
         )
     if not error_ratios:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)

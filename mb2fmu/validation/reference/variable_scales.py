@@ -1,4 +1,4 @@
-"""Scales: the size of each quantity, so that the validation can tell small errors from large ones.
+"""Scales: the size of each quantity, so that the validation can distinguish small errors from large ones.
 
 Everything here follows from the mechanism's own numbers. With all lengths, masses or times a million times larger or
 smaller, every scale is, and no verdict changes. No quantity gets the scale of another unit.

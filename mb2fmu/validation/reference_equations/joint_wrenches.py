@@ -26,7 +26,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities
 
 Floats = npt.NDArray[np.float64]

@@ -3,7 +3,7 @@
 The reference's side of every output. A user's own expression stays as it is; kinematic quantities, loads, energies,
 momenta and multipliers are taken from numbers (``kinematic_quantities``), joint forces from Newton's and Euler's
 laws (``joint_wrenches``).
-Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is handed in. Its
+Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is given. Its
 slopes are compared with the loads of the mechanism by ``potential_check``.
 
 Angles and quaternions of direction cosines: the reference's own formulas.
@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantities, KinematicQuantityKind
 from mb2fmu.validation.reference_equations.joint_wrenches import JointWrenches
 
@@ -393,7 +393,7 @@ class _ObservableWriter:
         yield request.name, vector.dot(self.kinematic_quantities.vector("velocity" if force else "omega", node))
 
     def _potential(self) -> sm.Expr:
-        """Return the potential energy as it was handed in."""
+        """Return the potential energy as it was given."""
         potential = self.equations.energy.potential
         assert potential is not None, "the formulation has refused it"
         return potential

@@ -101,7 +101,7 @@ class _ForkServerClient:
             raise _ServerEndedError from error
 
     def _read_ends(self) -> None:
-        """Hand on the exit codes as they come; when the server ends, tell all that wait."""
+        """Hand on the exit codes as they come; when the server ends, notify all that wait."""
         assert self._process.stdout is not None
         with self._process.stdout as end_lines:
             for line in end_lines:

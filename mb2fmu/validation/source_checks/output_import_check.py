@@ -9,7 +9,7 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition
 

@@ -138,7 +138,7 @@ class _ForcesAtRest:
         return u - np.linalg.pinv(A, rcond=_RATE_TOLERANCE) @ (A @ u) if len(A) else u
 
     def find_loads_without_potential(self) -> list[Load]:
-        """Return loads that do work on closed ways, or depend on time; all that act where q' does not tell the speeds.
+        """Return loads that do work on closed ways, or depend on time; all that act where u does not follow from q'.
 
         With quaternions ways that close are not to be had; a V that lacks one load as a whole is not noticed there.
         """

@@ -21,9 +21,9 @@ _PARAMETER_SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
 _CLEAR_POINT_COUNT, _MAX_TRIED_POINTS = (
     3,
     9,
-)  # points that tell how many constraints follow from others, and how many are tried for them
+)  # points that show how many constraints follow from others, and how many are tried for them
 _VANISHING_ROW_FRACTION = 1e-2
-"""Of its longest: a row that is shorter has no direction that is known well enough to tell whether it is redundant."""
+"""Of its longest: a row that is shorter has no direction that is known well enough to show whether it is redundant."""
 _DEPENDENT_ROW_FRACTIONS = (1e-4, 1e-2)
 """What other rows leave of a row, as a part of it: below the first it follows from them, below the second nearly."""
 _ROUND_OFF_ROW_FRACTION = (

@@ -30,7 +30,7 @@ class SourceConstraints:
     """Evaluates the kinematic equations and the constraints of the user's objects.
 
     Args:
-        parts: What was handed over.
+        parts: The source objects.
         symbols: Slots of their symbols.
         complex_step: True: everything is to be differentiated by a complex step.
 

@@ -18,8 +18,8 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 
-from mb2fmu.model.sources.mechanics_parts import Parts
 from mb2fmu.model.sources.mechanics_source import Mechanics
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.validation.source_checks.numeric_kane_equations import add_floor_to_scales
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
@@ -49,7 +49,7 @@ class SourceEquations:
 
     Args:
         mechanics: As the model has it; a shallow copy of it is used.
-        parts: What was handed over.
+        parts: The source objects.
         symbols: Slots of their symbols.
 
     Raises:

@@ -18,8 +18,8 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
-from mb2fmu.model.sources.mechanics_parts import Parts
 from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_as_position_origin
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 Expressions = tuple[sm.Expr, ...]
@@ -117,7 +117,7 @@ def _extract_from_kane(method: KanesMethod) -> SourceObjects:
 
 
 def _extract_from_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
-    """Return the parts handed over one by one; the origin gets velocity zero if the user gave none."""
+    """Return the given parts one by one; the origin gets velocity zero if the user gave none."""
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
     independent = tuple(u for u in parts.u if u not in parts.u_dependent)

@@ -14,8 +14,8 @@ from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
+from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions, lambdify_with_shared_parts
 from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.shared_subexpressions import iterate_distinct_subexpressions, lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
 from mb2fmu.validation.source_checks.source_objects import SourceObjects

@@ -1,4 +1,4 @@
-"""Contacts, latches and frictions along a motion, as the page shows them: efforts, states, and blows."""
+"""Contacts, latches and frictions along a motion, as the page shows them: efforts, states, and impacts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ContactOverlay:
     """What the page shows of touches.
 
     Attributes:
-        parts: As ``viewer.js`` reads them: ``each`` touch with its words, unit and blows ([time, part of the largest
+        parts: As ``viewer.js`` reads them: ``each`` touch with its words, unit and impacts ([time, part of the largest
             impulse, impulse]), and where they are ``pushed``.
         values: Per touch its state and the magnitude of its effort, then per place three components of an arrow in m
             of the picture; shape (n_t, n).
@@ -70,10 +70,10 @@ def form_contact_overlay(drawing: Drawing, signals: PlotSignals | None) -> Conta
         size = np.linalg.norm(efforts, axis=1) if same else np.abs(efforts[:, 0])
         values += [_contact_state(touch, columns, size), size]
         unit = touch.units[0]
-        blows = list(_list_impacts(touch, columns, time, impulses.get(touch.impulse_unit, 0.0)))[:_MAX_IMPACTS]
+        impacts = list(_list_impacts(touch, columns, time, impulses.get(touch.impulse_unit, 0.0)))[:_MAX_IMPACTS]
         words = _STATE_WORDS["rough" if touch.kind == "contact" and touch.slides else touch.kind]
         record = {"name": touch.name, "words": list(words), "unit": unit, "impulseUnit": touch.impulse_unit}
-        each.append({**record, "blows": blows})
+        each.append({**record, "impacts": impacts})
     pushed = [p for p in drawing.pushed if p.touch in known]
     forces = [columns[drawing.touches[p.touch].efforts[p.effort]][:, None] * p.directions for p in pushed]
     largest = max((float(np.abs(force).max()) for force in forces), default=0.0)
@@ -112,7 +112,7 @@ def _largest_impulses(drawing: Drawing, columns: dict[str, Floats]) -> dict[str,
 def _list_impacts(
     touch: SceneContact, columns: dict[str, Floats], time: Floats, largest: float
 ) -> Iterator[list[float]]:
-    """Yield time, part of the largest impulse, and impulse of each blow, at the end of the step it came in."""
+    """Yield time, part of the largest impulse, and impulse of each impact, at the end of the step it came in."""
     if touch.counts not in columns:
         return
     grows = np.flatnonzero(np.diff(columns[touch.counts]) > 0.5) + 1

@@ -1,7 +1,7 @@
 """Scene: the visible parts of a mechanism, and a program that locates them at any state.
 
 A scene knows no numbers: it is a list of things, each bound to points, rotations, vectors and sizes that the program
-computes from time, states, inputs and parameters. As JSON it travels in a unit (``extra/``), so that the FMU can be
+computes from time, states, inputs and parameters. As JSON it travels in an FMU (``extra/``), so that the FMU can be
 looked at wherever it goes; it holds tables only, no code.
 """
 

@@ -25,8 +25,8 @@ class SceneContact:
         units: Of the efforts.
         holds: Is above one half while it rests, is closed or sticks.
         slides: Is not 0 while it slides.
-        counts: Grows by one with each blow.
-        impulse: Of the last blow.
+        counts: Grows by one with each impact.
+        impulse: Of the last impact.
         impulse_unit: Its unit.
     """
 

@@ -67,9 +67,9 @@
       this.world = new THREE.Group();
       this.scene.add(this.world);
       this.main = this.figure(moving.poses, null);
-      this.base = moving.poses; // what the ghost's difference belongs to, whatever is shown later
-      this.ghost = moving.apart ? this.figure(this.magnified(1), "#7f8894") : null;
-      if (this.ghost) this.ghost.all.visible = part("ghost").checked;
+      this.base = moving.poses; // what the overlay's difference belongs to, whatever is shown later
+      this.overlay = moving.apart ? this.figure(this.magnified(1), "#7f8894") : null;
+      if (this.overlay) this.overlay.all.visible = part("overlay").checked;
       this.lines = data.lines.map((line) => this.line(line));
       this.traces = data.traces.map((trace) => this.trace(trace));
       this.arrows = data.arrows.map((arrow) => this.arrow(arrow));
@@ -107,7 +107,7 @@
       return flat;
     }
 
-    /** All solids in their poses; a ghost has one pale color. */
+    /** All solids in their poses; an overlay has one pale color. */
     figure(poses, pale) {
       const THREE = this.THREE;
       const all = new THREE.Group();
@@ -148,7 +148,7 @@
       return { poses, groups, ground, bent, all };
     }
 
-    /** The ghost's poses, its difference from what was computed with it so many times larger. */
+    /** The overlay's poses, its difference from what was computed with it so many times larger. */
     magnified(factor) {
       return this.base.map((channel, k) => {
         const apart = this.moving.apart[k];
@@ -368,7 +368,7 @@
     set(t) {
       const [i, share] = frame(t);
       this.move(this.main, i, share);
-      if (this.ghost) this.move(this.ghost, i, share);
+      if (this.overlay) this.move(this.overlay, i, share);
       this.lines.forEach((line) => this.moveLine(line));
       this.traces.forEach(({ strong }) => this.fade(strong.geometry, i + 1));
       this.arrows.forEach((arrow) => this.moveArrow(arrow, i, share));
@@ -377,7 +377,7 @@
   }
 
   /** Contacts, latches and frictions: what they are as words beside the picture; where that is known, arrows of their
-   * forces, marks of what is held, and flashes of blows. Data: see touches.py. */
+   * forces, marks of what is held, and flashes of impacts. Data: see contact_overlay.py. */
   class Touches {
     constructor(THREE, scene, values) {
       this.THREE = THREE;
@@ -403,11 +403,11 @@
       return { place, flash, mark, arrow: this.scene.arrow({ ...place, color: "#d62728", torque: false }) };
     }
 
-    /** The latest blow that still shows, and how much of its light is left. */
-    blow(touch, t) {
-      for (let k = touch.blows.length - 1; k >= 0; k--) {
-        const passed = t - touch.blows[k][0];
-        if (passed >= 0) return passed < this.lasts ? [touch.blows[k], 1 - passed / this.lasts] : null;
+    /** The latest impact that still shows, and how much of its light is left. */
+    impact(touch, t) {
+      for (let k = touch.impacts.length - 1; k >= 0; k--) {
+        const passed = t - touch.impacts[k][0];
+        if (passed >= 0) return passed < this.lasts ? [touch.impacts[k], 1 - passed / this.lasts] : null;
       }
       return null;
     }
@@ -418,22 +418,22 @@
       const now = this.each.map((touch, k) => ({
         state: Math.round(sample(this.values[2 * k], row)),
         effort: sample(this.values[2 * k + 1], row),
-        blow: this.blow(touch, t),
+        impact: this.impact(touch, t),
       }));
       this.each.forEach((touch, k) => this.tell(this.chips[k], touch, now[k]));
       this.places.forEach((each, k) => this.show(each, 2 * this.each.length + 3 * k, row, now[each.place.touch]));
     }
 
-    tell(chip, touch, { state, effort, blow }) {
+    tell(chip, touch, { state, effort, impact }) {
       const held = state ? ` ${number(effort, 3)} ${touch.unit}` : "";
-      const struck = blow && blow[0][2] ? ` ⚡ ${number(blow[0][2], 3)} ${touch.impulseUnit}` : blow ? " ⚡" : "";
-      const text = this.known ? `${touch.name}: ${touch.words[state]}${held}${struck}` : `${touch.name}: not known here`;
+      const impulseText = impact && impact[0][2] ? ` ⚡ ${number(impact[0][2], 3)} ${touch.impulseUnit}` : impact ? " ⚡" : "";
+      const text = this.known ? `${touch.name}: ${touch.words[state]}${held}${impulseText}` : `${touch.name}: not known here`;
       if (chip.textContent !== text) chip.textContent = text;
       chip.dataset.state = this.known ? ["open", "held", "slides"][state] : "open";
-      chip.dataset.blow = this.known && blow ? "yes" : "no";
+      chip.dataset.impact = this.known && impact ? "yes" : "no";
     }
 
-    show({ place, flash, mark, arrow }, first, row, { state, blow }) {
+    show({ place, flash, mark, arrow }, first, row, { state, impact }) {
       const at = this.scene.place(place);
       const wanted = this.known && arrowsWanted();
       const c = this.values.slice(first, first + 3).map((channel) => sample(channel, row));
@@ -442,11 +442,11 @@
       mark.material.color.set(state === 1 ? 0x14713d : 0xc4620f);
       mark.scale.setScalar(1.3 * data.unit);
       mark.position.copy(at);
-      flash.visible = wanted && Boolean(blow);
-      if (!blow) return;
+      flash.visible = wanted && Boolean(impact);
+      if (!impact) return;
       flash.position.copy(at);
-      flash.scale.setScalar((2.5 + 5 * Math.sqrt(blow[0][1])) * data.unit);
-      flash.material.opacity = 0.75 * blow[1];
+      flash.scale.setScalar((2.5 + 5 * Math.sqrt(impact[0][1])) * data.unit);
+      flash.material.opacity = 0.75 * impact[1];
     }
   }
 
@@ -771,12 +771,12 @@
         [...figure.groups, figure.ground].forEach(({ axes }) => (axes.visible = visible));
         this.wake();
       });
-      on("ghost", "change", () => {
-        this.scene.ghost.all.visible = part("ghost").checked;
+      on("overlay", "change", () => {
+        this.scene.overlay.all.visible = part("overlay").checked;
         this.wake();
       });
       on("apart", "change", () => {
-        this.scene.ghost.poses = this.scene.magnified(Number(part("apart").value));
+        this.scene.overlay.poses = this.scene.magnified(Number(part("apart").value));
         this.seek(this.t);
       });
       on("traces", "change", () => {
@@ -838,11 +838,11 @@
 
     /** A click on a body says its name, where it is and how fast it moves. */
     picking() {
-      const told = part("picked");
+      const pickedLabel = part("picked");
       let down = null;
       this.canvas.addEventListener("pointerdown", (event) => (down = [event.clientX, event.clientY]));
       this.canvas.addEventListener("click", (event) => {
-        if (!told || !down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
+        if (!pickedLabel || !down || Math.hypot(event.clientX - down[0], event.clientY - down[1]) > 4) return;
         const box = this.canvas.getBoundingClientRect();
         const place = new this.THREE.Vector2(
           (2 * (event.clientX - box.left)) / box.width - 1,
@@ -857,15 +857,15 @@
     }
 
     tellPicked() {
-      const told = part("picked");
-      if (!told) return;
+      const pickedLabel = part("picked");
+      if (!pickedLabel) return;
       const body = data.bodies.find((each) => each.pose === this.picked);
       const group = this.picked >= 0 ? this.scene.main.groups[this.picked] : undefined;
-      told.hidden = !group;
+      pickedLabel.hidden = !group;
       if (!group) return;
       const { x, y, z } = group.group.position;
       const place = [x, y, z].map((v) => number(v, 4)).join(", ");
-      told.textContent = `${body ? body.name : "point"}: ${place} m${this.speed()}`;
+      pickedLabel.textContent = `${body ? body.name : "point"}: ${place} m${this.speed()}`;
     }
 
     /** How fast the picked pose moves between two frames, in words. */

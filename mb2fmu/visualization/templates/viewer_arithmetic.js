@@ -13,7 +13,7 @@ const mb2fmuArithmetic = (() => {
     ASIN: Math.asin, ACOS: Math.acos, ATAN: Math.atan, ATAN2: Math.atan2, SINH: Math.sinh, COSH: Math.cosh,
     TANH: Math.tanh, ASINH: Math.asinh, ACOSH: Math.acosh, ATANH: Math.atanh, ABS: Math.abs, SIGN: Math.sign,
     FLOOR: Math.floor, CEIL: Math.ceil, MIN: (a, b) => Math.min(a, b), MAX: (a, b) => Math.max(a, b), ERF: erf,
-    FROZEN: (a) => a, HYPOT: (a, b) => Math.hypot(a, b), // unused operands are handed over, too
+    FROZEN: (a) => a, HYPOT: (a, b) => Math.hypot(a, b), // unused operands are given, too
     LT: (a, b) => Number(a < b), LE: (a, b) => Number(a <= b), EQ: (a, b) => Number(a === b), NOT: (a) => 1 - a,
     AND: (a, b) => a * b, OR: (a, b) => Math.max(a, b), SELECT: (a, b, c) => (a !== 0 ? b : c),
   };

@@ -85,8 +85,8 @@ def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pyt
     __attribute__((visibility("default"))) int outer(int x) { return inner(x) + inner(x + 1); }
     """
     if not bound:
-        plain = compilers.link_options
-        monkeypatch.setattr(building, "link_options", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
+        plain = compilers.linker_options
+        monkeypatch.setattr(building, "linker_options", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
     monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path))
     tree = compile_fmu_binaries(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
     (content,) = tree.files.values()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mb2fmu.audit.behaviour.fixture.excused_effects import drop_jumps_to_other_solutions
+from mb2fmu.audit.behaviour.fixture.apparent_dependencies import drop_jumps_to_other_solutions
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from mb2fmu.audit import (
     AuditReferenceRun,
     AuditResult,
     audit,
-    find_beside_or_carried_reference,
+    find_reference_run_of_fmu,
     read_audit_reference_run,
 )
 from mb2fmu.audit.audit_reference_run import RecordedReferenceTable
@@ -66,7 +66,7 @@ def recorded(unit: Path, *, gain: float = 1.0, end: float = STOP, **starts: floa
 
 
 def judged(unit: Path) -> AuditResult:
-    return audit(unit, only=[RULE], run_checkers=False, recorded=find_beside_or_carried_reference(unit))
+    return audit(unit, only=[RULE], run_checkers=False, recorded=find_reference_run_of_fmu(unit))
 
 
 def test_a_right_fmu_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
@@ -174,7 +174,7 @@ def test_references_that_cannot_be_read_are_told_and_not_repeated(base: Base, tm
     members = {**base("cart2"), f"{FOLDER}/bad.csv": b"x,y\n1,2\n"}
     members[f"{FOLDER}/fmi-ls-manifest.xml"] = MANIFEST.replace("RELATED", related).encode()
     unit = ball.pack(members, tmp_path / "cart.fmu")
-    assert find_beside_or_carried_reference(unit) is None
+    assert find_reference_run_of_fmu(unit) is None
     messages = [each.message for each in audit(unit, only=["archive.manifest"], run=False, run_checkers=False).findings]
     assert len(messages) == 3
     for part in ("no such file", "first column is not time", 'role "picture"'):
@@ -184,7 +184,7 @@ def test_references_that_cannot_be_read_are_told_and_not_repeated(base: Base, tm
 def test_a_jump_is_taken_at_its_time(tmp_path: Path) -> None:
     written(tmp_path / "b_ref.csv", ["x"], [(0, 0), (2, 1)])
     written(tmp_path / "b_in.csv", ["force", "on"], [(0, 0, "true"), (1, 1, "true"), (1, 5, "false"), (2, 6, "false")])
-    found = find_beside_or_carried_reference(tmp_path / "b.fmu")
+    found = find_reference_run_of_fmu(tmp_path / "b.fmu")
     assert found is not None
     assert found.inputs is not None
     assert (found.start, found.stop, found.step) == (0.0, 2.0, None)

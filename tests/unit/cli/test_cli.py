@@ -272,7 +272,7 @@ def test_a_failed_tool_ends_with_3_and_shows_its_words(monkeypatch: pytest.Monke
     def fail(*_: object, **__: object) -> None:
         raise ToolError("the importer failed:", [Fault("exit code 139", "importer --run")])
 
-    monkeypatch.setattr(pipeline, "measure", lambda *_, **__: ())
+    monkeypatch.setattr(pipeline, "compare_with_data", lambda *_, **__: ())
     monkeypatch.setattr(pipeline, "validate", fail)
     result = call("validate", tmp_path / "x.fmu", "--model", tmp_path / "x.py")
     assert result.exit_code == 3

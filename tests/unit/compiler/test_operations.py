@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy as sm
-from compiled_c import compile_motion, missing
+from compiled_c import compile_explicit_integrator, missing
 from markupsafe import escape
 from source_programs import TARGETS, run_program
 from source_programs import missing as missing_target
@@ -80,7 +80,7 @@ def padded(point) -> list[float]:
 def test_c_is_the_operation(compiler, tmp_path) -> None:
     if reason := missing(compiler):
         pytest.skip(reason)
-    unit = compile_motion(program()[0], compiler, tmp_path)
+    unit = compile_explicit_integrator(program()[0], compiler, tmp_path)
     for point in POINTS:
         found, known = unit.call("rhs", 0.0, np.array(padded(point)), np.zeros(0), np.zeros(0)), defined(point)
         expected = [truth(row, point) if known[i] else found[i] for i, row in enumerate(ROWS)]

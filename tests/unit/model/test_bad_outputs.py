@@ -22,8 +22,8 @@ def test_output_requests_of_the_wrong_things(pendulum, faults_of):
     model.output_orientation("frame", pendulum.A, representation="zzx")
     model.output_power("drive_power", (pendulum.A, pendulum.N.z))
     whats = [fault.what for fault in faults_of(model)]
-    assert "output_position('bob') is asked of A, which is a ReferenceFrame" in whats[0]
-    assert "output_orientation('arm') is asked of P, which is a Point" in whats[1]
+    assert "output_position('bob') is requested for A, which is a ReferenceFrame" in whats[0]
+    assert "output_orientation('arm') is requested for P, which is a Point" in whats[1]
     assert "no representation 'zzx'" in whats[2]
     assert "output_power('drive_power')" in whats[3]
     assert len(whats) == 4

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mb2fmu
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load
-from mb2fmu.model.value_overrides import parse_number
+from mb2fmu.model.value_overrides import parse_value_in_unit
 from mb2fmu.model.variable_naming import strip_latex
 
 CART_POLE = Path(__file__).parents[3] / "models" / "cart_pole.py"
@@ -74,15 +74,15 @@ def test_bounds_are_kept(tmp_path):
 
 @given(st.floats(-1e6, 1e6))
 def test_numbers_with_units_are_those_of_the_unit(value):
-    assert parse_number(repr(value), "m") == value
-    assert parse_number(f"{value!r} deg", "rad") == pytest.approx(np.deg2rad(value), rel=1e-14, abs=1e-300)
-    assert parse_number(f"{value!r}degC", "K") == pytest.approx(value + 273.15, rel=1e-14, abs=1e-9)
+    assert parse_value_in_unit(repr(value), "m") == value
+    assert parse_value_in_unit(f"{value!r} deg", "rad") == pytest.approx(np.deg2rad(value), rel=1e-14, abs=1e-300)
+    assert parse_value_in_unit(f"{value!r}degC", "K") == pytest.approx(value + 273.15, rel=1e-14, abs=1e-9)
 
 
 @pytest.mark.parametrize("value", ["", "much", "nan", float("inf"), "1e999", "2 apples"])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(ValueError, match=r"no number|finite|unknown unit"):
-        parse_number(value, "m")
+        parse_value_in_unit(value, "m")
 
 
 @pytest.mark.parametrize(

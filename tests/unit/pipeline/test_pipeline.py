@@ -27,7 +27,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     FormulationOptions,
     separate_formulation_and_build_options,
 )
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import report_pages
 
 
@@ -247,7 +247,7 @@ def test_options_fall_into_those_of_equations_and_those_of_the_fmu():
 def test_a_stage_leaves_the_garbage_collector_alone():
     """Its thresholds belong to the program that calls."""
     before = gc.get_threshold()
-    with Stopwatch(None)("stage"):
+    with StageStopwatch(None)("stage"):
         assert gc.get_threshold() == before
 
 

@@ -13,12 +13,12 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymb
 
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.fmu.interface.fmu_interface import (
-    Capabilities,
     DefaultExperiment,
-    DescribedUnit,
+    FmuCapabilities,
     FmuInterface,
     FmuSolverSettings,
     FmuVariable,
+    InterfaceUnit,
 )
 from mb2fmu.mechanics.equations.equations_of_motion import (
     EnergyBalance,
@@ -157,11 +157,11 @@ def _interface(names: list[str]) -> FmuInterface:
         description="a rod on a pin",
         token="00000000-0000-5000-8000-000000000000",
         variables=tuple(variables),
-        units=tuple(DescribedUnit(u, 1.0, 0.0, (0,) * 8) for u in ("s", "kg", "m")),
+        units=tuple(InterfaceUnit(u, 1.0, 0.0, (0,) * 8) for u in ("s", "kg", "m")),
         experiment=DefaultExperiment(0.0, 2.0, 0.01, 1e-6),
         solver=FmuSolverSettings("explicit", 1e-6),
         log_categories=(),
-        capabilities=Capabilities(needs_execution_tool=True, state=True),
+        capabilities=FmuCapabilities(needs_execution_tool=True, state=True),
         generation_tool="mb2fmu",
     )
 

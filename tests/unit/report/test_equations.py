@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSolve,
     MassMatrixDynamics,
 )
-from mb2fmu.report.equation_display.equation_lists import (
+from mb2fmu.report.equation_display.equation_html import (
     MAX_MATRIX_DIMENSION,
     MAX_VISIBLE_LINES,
     MAX_WRITTEN_OPERATIONS,

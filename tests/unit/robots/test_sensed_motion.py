@@ -16,7 +16,7 @@ from unit.robots.test_robot_equations import worst_of
 from mb2fmu import pipeline
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.mechanics.formulations import form_equations_without_dynamics
-from mb2fmu.robots.tree import robot_mechanism
+from mb2fmu.robots.tree import mechanism_from_robot
 from mb2fmu.systems.splitting import cut_mechanism
 from mb2fmu.systems.wired_system import CouplingError
 from mb2fmu.validation.compiled import link_tree
@@ -94,7 +94,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
 
 def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the unit a millionth of a metre beside the point that the model says."""
-    whole = robot_mechanism.number_motion_vectors
+    whole = mechanism_from_robot.number_motion_vectors
 
     def beside(robot: Any, number_of: Any, plain: Any) -> Any:
         def shifted(item: Any) -> int:
@@ -104,7 +104,7 @@ def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         return whole(robot, shifted, plain)
 
-    monkeypatch.setattr(robot_mechanism, "number_motion_vectors", beside)
+    monkeypatch.setattr(mechanism_from_robot, "number_motion_vectors", beside)
     assert worst_of(pipeline.derive(held(file))) > 1e3
 
 

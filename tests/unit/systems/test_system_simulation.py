@@ -11,7 +11,7 @@ import pytest
 from coupled_masses import exact
 
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, FmuMessageLog
-from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import (
     CoupledSystem,
     CouplingError,

@@ -21,13 +21,14 @@ from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _print_system_result
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.pipeline.system_runs.system_run import run_coupled_system
+from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
 from mb2fmu.systems.block_diagram_layout import place_component_boxes
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import run_foreign_masters
 from mb2fmu.systems.exports.osp_files import OSP_STRUCTURE_FILE, form_osp_files
+from mb2fmu.systems.port_and_bond_records import ComponentPort, PortLink, SystemWiring
 from mb2fmu.systems.ssp.ssp_archive import (
     SSP_STRUCTURE_FILE,
     SSP_VERSIONS,
@@ -36,7 +37,6 @@ from mb2fmu.systems.ssp.ssp_archive import (
     form_ssp_files,
 )
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
-from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SystemWiring
 
 Units = dict[str, dict[str, Path]]
 HELD = 1.01993416

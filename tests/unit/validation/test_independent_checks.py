@@ -36,11 +36,11 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu import CoulombFriction, pipeline
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.model import Model, ModelDefinition, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.independent_checks import (
     SOLVED_START_FACTOR,
     IndependentChecks,
@@ -132,7 +132,7 @@ def test_right_equations_pass_against_the_objects_own(name):
     assert any(check.verdict == "passed" and check.points == RANDOM_POINT_COUNT for check in said.checks), said
 
 
-# They take half of the time, and what is asked of them is asked of others too.
+# They take half of the time, and what is requested for them is requested for others too.
 COSTLY = {
     "quaternion_with_a_dependent_rate", "loop_whose_rates_are_given_twice", "spherical_planar", "rolling_disc_sympy",
     "force_in_the_joint_that_closes_a_loop", "rolling_disc_generalized_contact", "euler_body_fixed_space",
@@ -363,7 +363,7 @@ def snapshot(mechanics) -> list[dict]:
 
 @pytest.mark.parametrize("name", ["simple_pendulum", "four_bar", *by_night("bowl", "double_pendulum", "rolling_disc")])
 def test_the_users_objects_stay_as_they_were(name):
-    definition, mechanism = load_and_import_model(MODELS / f"{name}.py", None, Stopwatch(None))
+    definition, mechanism = load_and_import_model(MODELS / f"{name}.py", None, StageStopwatch(None))
     before = snapshot(definition.mechanics)
     sample_source_accelerations(definition, mechanism)
     assert snapshot(definition.mechanics) == before
@@ -446,7 +446,7 @@ def test_a_real_fmu_of_another_model_fails(tmp_path):
     other.write_text(source.replace("-mass * g * N.y", "-1.001 * mass * g * N.y"), encoding="utf-8")
     assert other.read_text(encoding="utf-8") != source
     exported = pipeline.export(other, tmp_path)
-    definition, mechanism = load_and_import_model(path, None, Stopwatch(None))
+    definition, mechanism = load_and_import_model(path, None, StageStopwatch(None))
     said = run_independent_checks(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.checks[0].reason

@@ -103,7 +103,7 @@ def test_frames_are_as_many_as_a_screen_shows_and_as_fit(scene, wander):
 
 @pytest.mark.parametrize("size", [1e-2, 1e-9])
 def test_a_difference_too_small_for_a_picture_can_be_magnified(scene, motion, size):
-    """The ghost travels as its difference, in steps of its own: 1e-9 beside metres is there to five digits."""
+    """The overlay travels as its difference, in steps of its own: 1e-9 beside metres is there to five digits."""
     moved = replace(motion, states=motion.states + size * np.cos(motion.time)[:, None])
     drawing = visualization.draw_motion(scene, motion, moved)
     flipped = replace(drawing.reference_poses, turns=-drawing.reference_poses.turns)  # the same rotations

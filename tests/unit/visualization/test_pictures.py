@@ -19,14 +19,14 @@ from mb2fmu import visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Box
 from mb2fmu.visualization.animation_page import QUANTIZATION_STEPS, encode_animation_channels
-from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, DrawnSolid, PoseAnchorPoint
-from mb2fmu.visualization.scene.motion_drawing import (
+from mb2fmu.visualization.scene.drawing_from_scene import (
     BODY_COLOURS,
     choose_viewpoint,
     compute_anchor_positions,
     inertia_ellipsoid,
     is_motion_of_spheres_only,
 )
+from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, DrawnSolid, PoseAnchorPoint
 from mb2fmu.visualization.scene.triangle_meshes import decimate_mesh
 from mb2fmu.visualization.scene.unit_quaternions import (
     make_signs_continuous,

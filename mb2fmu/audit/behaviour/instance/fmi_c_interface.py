@@ -67,7 +67,7 @@ class MeaninglessFmuValueError(RefusedCallError):
         self.args = (text,)
 
 
-class Callbacks2(c.Structure):
+class Fmi2CallbackFunctions(c.Structure):
     """fmi2CallbackFunctions."""
 
     _fields_ = (
@@ -79,7 +79,7 @@ class Callbacks2(c.Structure):
     )
 
 
-class EventInfo2(c.Structure):
+class Fmi2EventInfo(c.Structure):
     """fmi2EventInfo."""
 
     _fields_ = (

@@ -15,9 +15,9 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     SUCCEEDED,
     AllocateCallback,
     BooleanOutputArguments,
-    Callbacks2,
     DiscreteStateUpdate,
-    EventInfo2,
+    Fmi2CallbackFunctions,
+    Fmi2EventInfo,
     FmuLibrary,
     FmuMemoryFunctions,
     FreeCallback,
@@ -135,7 +135,7 @@ class FmuInstance:
         logger, kept_logger = (
             make_printf_logger(self._log.record) if in_process else (LoggerCallback2(self._log.record), None)
         )
-        callback_table = Callbacks2(
+        callback_table = Fmi2CallbackFunctions(
             logger, AllocateCallback(self.memory.allocate) if memory_callbacks else AllocateCallback(),
             FreeCallback(self.memory.free) if memory_callbacks else FreeCallback(), None, self._log.environment,
         )  # fmt: skip
@@ -304,7 +304,7 @@ class FmuInstance:
         )  # fmt: skip
         flags, time = BooleanOutputArguments(self.version, *names), c.c_double()
         if self.version == 2:
-            info = EventInfo2()
+            info = Fmi2EventInfo()
             c.memset(c.byref(info), FILL_BYTE, c.sizeof(info))
             self.must_call("NewDiscreteStates", c.byref(info))
             flags.set_values((info.needed, info.terminate, info.nominals, info.values, info.defined))

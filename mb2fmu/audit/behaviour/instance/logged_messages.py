@@ -107,7 +107,7 @@ class LoggedMessages:
 
     Args:
         violations: What is wrong with a message → the rule that it breaks.
-        name: The instance's, which FMI 2 hands back to the logger.
+        name: The instance's, which FMI 2 passes to the logger.
     """
 
     def __init__(self, violations: MutableMapping[str, str], name: bytes) -> None:
@@ -126,7 +126,7 @@ class LoggedMessages:
         """Record a message and its faults.
 
         Args:
-            environment: As handed back.
+            environment: As passed to the logger.
             name: Of the instance; None in FMI 3, which has none there.
             status: As numbered by the standard.
             category: Of the message.

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
-    Callbacks2,
+    Fmi2CallbackFunctions,
     IntermediateUpdateCallback,
     LoggerCallback2,
     LoggerCallback3,
@@ -182,7 +182,7 @@ class RemoteLibrary:
                 self._loggers[int(arguments[position - 1].value or 0)] = argument, None
             elif isinstance(argument, IntermediateUpdateCallback):
                 self._update = argument
-            elif isinstance(_dereference(argument), Callbacks2):
+            elif isinstance(_dereference(argument), Fmi2CallbackFunctions):
                 callbacks = _dereference(argument)
                 self._loggers[int(callbacks.environment or 0)] = (
                     callbacks.logger,
@@ -196,7 +196,9 @@ class RemoteLibrary:
         target = _dereference(argument)
         if isinstance(target, c.Array) and target._type_ in {c.c_char_p, c.c_void_p}:
             return self._encode_pointers(target, arguments, position)
-        if not isinstance(target, Callbacks2) and (isinstance(target, c.Array) or isinstance(argument, _CReference)):
+        if not isinstance(target, Fmi2CallbackFunctions) and (
+            isinstance(target, c.Array) or isinstance(argument, _CReference)
+        ):
             return self._encode_buffer(target)
         return _encode_argument(target), None
 
@@ -252,7 +254,7 @@ def _dereference(argument: Any) -> Any:
 def _encode_argument(argument: Any) -> bytes:
     """Return a read-only argument for transmission."""
     encoded = b"i" + bytes(8)
-    if isinstance(argument, Callbacks2):
+    if isinstance(argument, Fmi2CallbackFunctions):
         encoded = b"k" + struct.pack("<Q?", argument.environment or 0, not argument.allocate)
     elif isinstance(argument, LoggerCallback3):
         encoded = b"l"

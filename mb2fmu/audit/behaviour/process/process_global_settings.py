@@ -158,7 +158,7 @@ def _is_open(descriptor: int) -> bool:
 
 
 def count_open_descriptors() -> int | None:
-    """Count the open descriptors; None where the system does not tell."""
+    """Count the open descriptors; None where the system does not report them."""
     folder = Path("/proc/self/fd")
     try:
         return len(list(folder.iterdir()))
@@ -189,7 +189,7 @@ def describe_exhausted_resources() -> str:
 
 
 def count_own_threads() -> int | None:
-    """Count the threads; None where the system does not tell."""
+    """Count the threads; None where the system does not report them."""
     with suppress(OSError):
         return len(list(Path("/proc/self/task").iterdir()))
     return None

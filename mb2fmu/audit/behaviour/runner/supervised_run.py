@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.process.process_cleanup import list_processes_with_t
 from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 from mb2fmu.temporary_files import make_temporary_folder
 
 _PLATFORM_FOLDERS = {

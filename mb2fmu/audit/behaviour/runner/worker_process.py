@@ -67,7 +67,7 @@ from mb2fmu.audit.behaviour.trials import (
     recorded_run_trials,
     saved_state_trials,
     stale_value_trials,
-    unusual_use_trials,
+    unusual_text_and_setup_trials,
     valgrind_trials,
     value_persistence_trials,
 )
@@ -81,7 +81,7 @@ TRIAL_MODULES = (
     intermediate_update_trials,
     event_trials, saved_state_trials, dependency_trials, partial_derivative_trials, stale_value_trials,
     get_and_set_trials, parallel_instance_trials,
-    unusual_use_trials, value_persistence_trials, call_order_trials, array_size_trials, clock_trials,
+    unusual_text_and_setup_trials, value_persistence_trials, call_order_trials, array_size_trials, clock_trials,
     memory_trials, host_environment_trials, valgrind_trials,
 )  # fmt: skip
 LEAK_RULE = "life.leak"

@@ -21,7 +21,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, Refused
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_TRIED_SIZE = 64
 """Up to this size the bounds of structural parameters are tried, too."""

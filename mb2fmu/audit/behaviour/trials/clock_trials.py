@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, Refused
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable, parse_number
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
 """Variabilities of intervals that can be read."""

@@ -40,7 +40,7 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import (
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 CO_SIMULATION = ("CoSimulation",)
 PHYSICAL_SET_NUMBER = -1
@@ -372,7 +372,7 @@ MAX_STEPS_TO_STOP = 200
 """Most steps up to a given stop time."""
 
 
-@register_trial("steps to the stop time that it was told", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
+@register_trial("steps to the given stop time", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
 def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     step_count = min(fixture.affordable_step_count, MAX_STEPS_TO_STOP)

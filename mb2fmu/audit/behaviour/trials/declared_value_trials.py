@@ -32,7 +32,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, Refused
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 EXTREME_VALUES = (math.nan, math.inf, 1e300)
 SAMPLE_STEPS = 2

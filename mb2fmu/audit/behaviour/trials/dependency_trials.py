@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
+from mb2fmu.audit.behaviour.fixture.apparent_dependencies import (
+    SMALL_FRACTION,
+    VISIBLE_CHANGE,
+    drop_jumps_to_other_solutions,
+    drop_mode_changes,
+)
 from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     ChangeEffects,
     ParameterSet,
@@ -14,12 +20,6 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     compare_effects_with_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
-from mb2fmu.audit.behaviour.fixture.excused_effects import (
-    SMALL_FRACTION,
-    VISIBLE_CHANGE,
-    drop_jumps_to_other_solutions,
-    drop_mode_changes,
-)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
@@ -34,7 +34,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 DEPENDENCY_RULES = (
     "dependencies.missing", "dependencies.feedthrough", "dependencies.excessive", "dependencies.kind",

@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError, suppress_early_end
 from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MODEL_EXCHANGE = ("ModelExchange",)
 NO_EVENT_REASON = "no event was seen, also with inputs and parameters that move"
@@ -393,8 +393,9 @@ def try_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
 def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
-    An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts what it is
-    told, is late. Such an event withdraws the announcement, and comes at the same instant from another start.
+    An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts
+    the announcement, is late. Such an event withdraws the announcement, and comes at the same instant from another
+    start.
     """
     early_events = [event for event in _collect_events(fixture) if _withdraws_announcement(event)]
     if len(early_events) < MIN_LATE_EVENTS:

@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_SINGLE_READS = 60
 """Most variables of one type that are read one by one."""
@@ -49,7 +49,7 @@ def _group_by_type(variables: Sequence[DescribedVariable]) -> Iterator[list[Desc
     return (list(group) for _, group in groupby(sorted_variables, key=lambda variable: variable.type))
 
 
-@register_trial("asking for several variables at once", "value.order")
+@register_trial("reading several variables at once", "value.order")
 def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a value belongs to its reference, alone or with others, in any order, and read twice."""
     with fixture.open_instance() as instance:
@@ -79,7 +79,7 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     return
 
 
-@register_trial("asking for nothing", "value.nothing", crash_rule="value.nothing")
+@register_trial("reading no variable", "value.nothing", crash_rule="value.nothing")
 def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that empty lists of variables can be read and set, as importers do."""
     name, c_type = ("Real", c.c_double) if fixture.description.version == 2 else ("Float64", c.c_double)

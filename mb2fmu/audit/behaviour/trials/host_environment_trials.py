@@ -33,7 +33,7 @@ from mb2fmu.audit.behaviour.process.process_global_settings import (
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 _UPWARD_ROUNDING_MODES = {"x86_64": 0x800, "aarch64": 0x400000}
 _TRAP_MASKS = {"x86_64": 0x01 | 0x04 | 0x08, "aarch64": 0x1 | 0x2 | 0x4}

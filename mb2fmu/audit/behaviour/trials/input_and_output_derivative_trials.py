@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.trials.communication_step_trials import (
 )
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import MOTION_STOPS
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 UNCHANGED_SHARE = 0.5
 """Share of a difference that remains with quarter steps if it is not an error of the method."""

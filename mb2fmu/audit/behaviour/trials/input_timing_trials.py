@@ -19,7 +19,7 @@ from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     make_model_exchange_fixture,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 LINEARITY_TOLERANCE = 0.2
 """Relative departure from the mean slope times the step below which an effect is that of a changed slope."""

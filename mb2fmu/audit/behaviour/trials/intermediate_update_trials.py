@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Va
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 
 @dataclass

@@ -31,7 +31,7 @@ from mb2fmu.audit.behaviour.process.process_global_settings import (
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import read_executable_images
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_INSTANTIATIONS = 1_000
 LEAK_TRIAL_TIME = 1.5
@@ -57,7 +57,7 @@ class _Mallinfo(c.Structure):
 
 
 def _read_allocated_bytes() -> int | None:
-    """Return the bytes that the C library has allocated; None where it cannot tell."""
+    """Return the bytes that the C library has allocated; None where it cannot report them."""
     mallinfo = find_libc_function("mallinfo2")
     if mallinfo is None:
         return None

@@ -21,7 +21,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, Refused
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MODEL_EXCHANGE = ("ModelExchange",)
 RELATIVE_SPREADS = (0.3, 0.1, 0.03, 0.005)
@@ -174,7 +174,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
     return fixture.shared.motion_states
 
 
-@register_trial("asking before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
+@register_trial("reading before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
 def try_reading_outside_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check states, derivatives, nominals and indicators in Initialization Mode and after termination."""
     vector_sizes = {

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, Refused
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 UNUSUAL_NAMES = {
     "with per cent signs": b"50 %s of %n",

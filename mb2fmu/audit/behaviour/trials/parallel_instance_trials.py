@@ -17,7 +17,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, regis
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 THREAD_ROUNDS = 3
 """Number of comparisons of instances in threads: conflicts occur by chance."""

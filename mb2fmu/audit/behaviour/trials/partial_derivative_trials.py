@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 RELATIVE_CHANGE = 1e-5
 """Relative change for differences of second order; their error is near 1e-9 then."""

@@ -19,7 +19,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 REFERENCE_RULE = "experiment.reference"
 BAND_WIDTH = 0.02

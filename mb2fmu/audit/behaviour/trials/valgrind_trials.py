@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_t
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, read_valgrind_errors
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_VALGRIND_STEPS = 10
 """Communication steps of all runs."""

@@ -1,7 +1,7 @@
 """Articulated bodies: u' in three sweeps over the links; several sets of generalized forces share the inertias.
 
 Outwards: velocities and the accelerations at u' = 0. Inwards: inertias and forces as felt through the joints below,
-each direction of a joint eliminated by itself, after the speeds that deform the link (``shared_speeds``). Outwards:
+each direction of a joint eliminated by itself, after the speeds that deform the link (``multi_link_speeds``). Outwards:
 what the joints' accelerations add. Because the second sweep starts from the accelerations at u' = 0, velocities enter
 forces only, once per link.
 
@@ -22,17 +22,17 @@ from dataclasses import dataclass
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
-    form_link_inertias_with_particle_groups,
-    form_particle_groups,
-)
-from mb2fmu.compiler.lowering.recursion.shared_speeds import (
+from mb2fmu.compiler.lowering.recursion.multi_link_speeds import (
     CoupledInertia,
     couple_particle_group,
     find_shared_speeds,
     shift_coupled_force,
     shift_coupled_inertia,
     shift_coupled_motion,
+)
+from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
+    form_link_inertias_with_particle_groups,
+    form_particle_groups,
 )
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.multi_link_speeds import couple_particle_group
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
     form_link_inertias_with_particle_groups,
     form_particle_groups,
 )
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product
-from mb2fmu.compiler.lowering.recursion.shared_speeds import couple_particle_group
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialVector,
     shift_force_to_parent,

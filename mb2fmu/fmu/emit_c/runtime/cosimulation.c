@@ -249,7 +249,8 @@ static void mb2fmu_solver_explain(const mb2fmu_integrator *integrator, const mb2
     } else if (outcome == MB2FMU_STEP_UNSETTLED) {
         const int one = work->settling.last[0], other = work->settling.last[1];
         (void)snprintf(message, size,
-                       "step from %s s by %s s: at %s s %s; changed last: %s%s%s", start, span, fault,
+                       "step from %s s by %s s: at %s s, event %lu, %s; changed last: %s%s%s", start, span, fault,
+                       problem->events,
                        problem->unsettled == MB2FMU_NOT_FINITE
                            ? "events set a state to two values at once, or to what is no finite number"
                        : problem->unsettled == MB2FMU_CHATTERS ? "no modes are right: they switch to and fro"

@@ -31,9 +31,10 @@
 /* Changes of modes in one event, for each mode, after which they are said to chatter. */
 #define MB2FMU_MOST_CHANGES 16
 
-/* Events in one communication step; and such as follow each other at once, without time going on. */
+/* Events in one communication step; and such as follow each other at once: within next to nothing of this step. */
 #define MB2FMU_MOST_EVENTS 1000000
 #define MB2FMU_MOST_AT_ONCE 200
+#define MB2FMU_AT_ONCE 1e-9
 
 /* More than any number of instants: exact in doubles. */
 #define MB2FMU_MOST_TICKS 9007199254740992.0

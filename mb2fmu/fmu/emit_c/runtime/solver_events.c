@@ -126,8 +126,8 @@ static double mb2fmu_loop_events(mb2fmu_integrator *integrator, mb2fmu_problem *
         return passed;
     }
     const double reached = loop->crossing < 1.0 ? loop->passed + loop->crossing * loop->step : passed;
-    loop->at_once = reached > loop->passed + 4.0 * DBL_EPSILON * (fabs(loop->start) + loop->span)
-                        ? 0 : loop->at_once + 1;
+    const double at_once = 4.0 * DBL_EPSILON * (fabs(loop->start) + loop->span) + MB2FMU_AT_ONCE * loop->span;
+    loop->at_once = reached > loop->passed + at_once ? 0 : loop->at_once + 1;
     memcpy(work->x, work->point, sizeof work->x);
     mb2fmu_solver_inputs(work, problem, loop->start + reached);
     problem->events++;

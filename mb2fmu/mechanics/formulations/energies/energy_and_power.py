@@ -53,7 +53,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     dot_product,
     scale_components,
 )
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides
 _MAX_LOAD_OPERATIONS = 5 * MAX_OPERATIONS  # operations of a load, speeds and all
@@ -115,11 +115,13 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
     for load in m.loads:
         if load.name in element_loads:
             continue
-        pieces = any(sm.sympify(c).has(sm.Piecewise) for c in load_scalars(load))
-        if has_more_operations_than(load_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS):
+        pieces = any(sm.sympify(c).has(sm.Piecewise) for c in list_load_magnitude_scalars(load))
+        if has_more_operations_than(
+            list_load_magnitude_scalars(load), MAX_OPERATIONS if pieces else _MAX_LOAD_OPERATIONS
+        ):
             names_of_unknown[load.name] = None
             continue
-        scalars = [_evaluate_load_at_rest(m, load, c) for c in load_scalars(load)]
+        scalars = [_evaluate_load_at_rest(m, load, c) for c in list_load_magnitude_scalars(load)]
         symbols: set[sm.Basic] = set().union(*(s.free_symbols for s in scalars)) if scalars else set()
         if all(s == 0 for s in scalars):
             continue
@@ -194,7 +196,7 @@ def _evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.
     return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
 
 
-def load_scalars(load: Load) -> list[sm.Expr]:
+def list_load_magnitude_scalars(load: Load) -> list[sm.Expr]:
     """Return the scalars that the magnitude of a load depends on."""
     match load:
         case ForceLoad():
@@ -483,13 +485,13 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     given_potential = m.given_potential
     if given_potential is not None:
         return given_potential
-    load_energy = load_potential(kinematics)
+    load_energy = potential_energy_of_loads(kinematics)
     if not load_energy.unknown_loads:
         return sm.Add(load_energy.energy, m.spring_potential, _lagrangian_potential(m))
     return _declared_potential(m) if m.lagrangian is None and not load_energy.loads_without_potential else None
 
 
-def load_potential(kinematics: NamedKinematics) -> LoadPotential:
+def potential_energy_of_loads(kinematics: NamedKinematics) -> LoadPotential:
     """Return the known potential energy of the loads; computed once."""
     m = kinematics.mechanism
 

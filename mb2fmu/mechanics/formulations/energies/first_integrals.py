@@ -34,7 +34,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states,
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sm
 from sympy.simplify.fu import TR8
 
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 GeneralizedForces = Mapping[sm.Symbol, sm.Expr]
 """Coordinate → generalized force along it, 0 of coordinates that only stand in the others."""

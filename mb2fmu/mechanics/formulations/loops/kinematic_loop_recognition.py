@@ -15,7 +15,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
     KinematicLoopKind,
     LoopClosureEquations,
     LoopKindMismatchError,
@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstr
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 GIVEN_FORM_HEADLINE = "a closed form that the model says cannot be used:"
 _BRANCH_TOLERANCE = 1e-6  # between the start and a branch, relative

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_kind import (
+from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
     LoopKindMismatchError,
@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.loops.planar_phasors import (
     form_polar_coordinates,
     split_harmonic_by_unknowns,
 )
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _SAMPLE_COUNT = 4
 _FORM_TOLERANCE = 1e-9

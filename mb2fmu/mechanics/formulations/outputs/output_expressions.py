@@ -29,7 +29,11 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
-from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, load_potential, potential_energy
+from mb2fmu.mechanics.formulations.energies.energy_and_power import (
+    kinetic_energy,
+    potential_energy,
+    potential_energy_of_loads,
+)
 from mb2fmu.mechanics.formulations.generalized_force_projection import (
     express_in_inertial_frame,
     form_actuator_magnitude,
@@ -40,7 +44,11 @@ from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWren
 from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput, RequestedOutput, UnavailableOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
+    ExpressionOutput,
+    RequestedOutput,
+    UnavailableOutput,
+)
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
@@ -199,7 +207,7 @@ def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinemat
             raise FormulationError("", [Fault(problem, remedy="locate it by set_pos or locatenew")])
     if all(body.mass == 0 for body in bodies):
         problem = f"{request.name}: the bodies have no mass"
-        raise FormulationError("", [Fault(problem, remedy="ask for bodies with a mass")])
+        raise FormulationError("", [Fault(problem, remedy="request bodies with a mass")])
 
 
 class _JointSpaceQuantities:
@@ -406,10 +414,10 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     potential = potential_energy(k)
     if potential is None:
         elements = k.mechanism.element_of_load
-        unknown = load_potential(k).unknown_loads
+        unknown = potential_energy_of_loads(k).unknown_loads
         names = [f"{name} of {elements[name]}" if name in elements else name for name in unknown]
         raise _output_error(
-            f"the potential energy is not known: nothing tells whether these have one: {', '.join(names)}",
+            f"the potential energy is not known: nothing shows whether these have one: {', '.join(names)}",
             "give that of all loads by model.potential_energy(...), 0 if there is none",
         )
     return potential
@@ -545,7 +553,7 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
     if requested_coordinates and len(m.q) != len(m.u):
         raise _output_error(
             f"{request.name}: {len(m.q)} coordinates and {len(m.u)} speeds: q' does not determine u",
-            "ask for the momentum of a speed",
+            "request the momentum of a speed",
         )
     momenta = {j: k.name(_speed_momentum(j, k), f"p_{m.u[j].name}") for j in range(len(m.u))}
     inverse = invert_blocks(m.kinematics.matrix) if requested_coordinates else sm.zeros(0)

@@ -26,7 +26,7 @@ from mb2fmu.mechanics.formulations.generalized_force_projection import (
     split_load_into_vectors,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import Joint
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Joint
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
@@ -165,7 +165,7 @@ class ReactionWrenches:
             if carrier is not None and carrier >= 0:
                 raise _reaction_error(
                     f"{body.name} moves against {self._m.bodies[carrier].name}, and no joint says what holds it",
-                    "connect it by a joint, or ask for that of bodies: output_reaction(name, [body, …], at=point)",
+                    "connect it by a joint, or request that of bodies: output_reaction(name, [body, …], at=point)",
                 )
         return bodies_of_carrier
 

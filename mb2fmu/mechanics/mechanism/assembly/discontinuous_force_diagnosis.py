@@ -9,7 +9,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, Mb2FmuError
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, Mechanism, PathwayLoad, TorqueLoad
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.model.supported_functions import StickingSign
 
 _SWITCHING_FUNCTIONS = (

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 Floats = npt.NDArray[np.float64]
 

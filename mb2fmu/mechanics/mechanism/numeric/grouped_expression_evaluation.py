@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import (
     make_grouped_expression_evaluator,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 Array = npt.NDArray[np.float64]
 

@@ -79,7 +79,11 @@ class NumericLoadTables:
 
     def __init__(self, loads: Sequence[Load], add: Callable[[Sequence[sm.Expr]], int]) -> None:
         scalars = [_load_scalars(load) for load in loads]
-        self.scalars = [sm.sympify(expression) for load_scalars in scalars for expression in load_scalars]
+        self.scalars = [
+            sm.sympify(expression)
+            for list_load_magnitude_scalars in scalars
+            for expression in list_load_magnitude_scalars
+        ]
         starts = np.cumsum([0, *map(len, scalars)]).tolist()
         position_of_one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluate``
         force_pieces: list[_LoadPiece] = []

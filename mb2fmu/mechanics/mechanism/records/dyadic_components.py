@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sm
 from sympy.physics.mechanics import Dyadic, ReferenceFrame
 
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _SEED, _PLACES = 20117, 4
 _COMPONENT_TOLERANCE = 1e-12

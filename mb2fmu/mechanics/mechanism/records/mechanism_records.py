@@ -24,7 +24,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
-from mb2fmu.mechanics.mechanism.records.requested_outputs import (
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     InverseDynamicsRequest,
     Joint,
     LoopClosedForm,
@@ -254,7 +254,7 @@ class MechanismBodies:
         frames: Frame 0 is N; parents come first.
         points: Point 0 is O; parents come first.
         bodies: Rigid bodies and particles.
-        loads: Loads and actuators in the order they were handed over.
+        loads: Loads and actuators in the order in which they were given.
         motion_vectors: Positions, velocities and angular velocities that expressions contain.
         joints: Joints between bodies, where they are known.
         prescribed: Whether bodies or loads move in a way that no speeds alone can bring about, as by a motor that turns
@@ -381,7 +381,7 @@ class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, Mecha
 
     @property
     def import_notes(self) -> tuple[str, ...]:
-        """What was accepted otherwise than it was handed over, or may mean something else, one sentence each."""
+        """What was accepted otherwise than it was given, or may mean something else, one sentence each."""
         notes = (*self.contradicted_positions, *filter(None, (self.speed_choice,)))
         return (*notes, *self._describe_summed_reactions())
 

@@ -28,7 +28,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Frame
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 UNIT_LENGTH_RATE = sm.Integer(1)
 """k in 1/s."""

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _HEADLINE = "loads with accelerations cannot be used:"
 _REMEDY = "what is proportional to acceleration is inertia: give it as a body; outputs may use accelerations"
@@ -108,7 +108,7 @@ def add_load_inertias(mechanism: Mechanism, loads: Sequence[AccelerationLoad]) -
     return replace(mechanism, bodies=tuple(bodies), points=tuple(points))
 
 
-def load_kinetic_energy(D: sm.MatrixBase, speeds: Sequence[sm.Symbol], moving: Collection[sm.Symbol]) -> sm.Expr:
+def kinetic_energy_of_loads(D: sm.MatrixBase, speeds: Sequence[sm.Symbol], moving: Collection[sm.Symbol]) -> sm.Expr:
     """Return the kinetic energy uᵀ D u / 2 of loads with the generalized forces -D u', J.
 
     Args:

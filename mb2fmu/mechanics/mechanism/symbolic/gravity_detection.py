@@ -1,7 +1,7 @@
 """Find gravity once per mechanism, for recursions (as an acceleration) and for pictures.
 
 It enters as loads: of SymPy's objects by ``sympy_import/load_import.py``, of robots by
-``robots/tree/robot_mechanism.py``.
+``robots/tree/mechanism_from_robot.py``.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import RequestedOutput
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 
 GROUND_NUMBER = -1

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     vanishes_for_unit_quaternion,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.quantity_declarations import Constraint
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -159,7 +159,7 @@ def read_constraint_force_locations(
             )
             if particle_of and body < 0:
                 problem = f"{particle_of[0]} is no moving body of the mechanics"
-                faults.append(Fault(problem, item.where if item else "", "give one that was handed over"))
+                faults.append(Fault(problem, item.where if item else "", "give one of the mechanics' own"))
             row_applications.append(
                 ConstraintForceApplication(numbers[node], not isinstance(node, Point), trees.read_vector(vector), body)
             )

@@ -49,7 +49,7 @@ class AppearanceImportContext(Protocol):
 
 def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
     """Yield the points that appearances need."""
-    for item in definition.looks:
+    for item in definition.appearance_items:
         if isinstance(item, PointTrace):
             yield item.point
         elif isinstance(item, LoadArrow) and isinstance(item.load[0] if isinstance(item.load, tuple) else None, Point):
@@ -80,18 +80,24 @@ def read_declared_appearance(
     faults: list[Fault] = []
     appearance = AppearanceRecords(
         shapes=tuple(
-            _read_each(definition.looks, VisualShape, lambda v: _read_shape(v, reader, set(q_dynamic)), faults)
+            _read_each(
+                definition.appearance_items, VisualShape, lambda v: _read_shape(v, reader, set(q_dynamic)), faults
+            )
         ),
-        traces=tuple(_read_each(definition.looks, PointTrace, lambda t: _read_trace(t, reader), faults)),
-        arrows=tuple(_read_each(definition.looks, LoadArrow, lambda a: _read_arrow(a, reader, load_of), faults)),
+        traces=tuple(_read_each(definition.appearance_items, PointTrace, lambda t: _read_trace(t, reader), faults)),
+        arrows=tuple(
+            _read_each(definition.appearance_items, LoadArrow, lambda a: _read_arrow(a, reader, load_of), faults)
+        ),
         joints=tuple(_read_joints(definition, reader)),
-        bendings=tuple(_read_each(definition.looks, FlexibleMeshShape, lambda b: _read_bending(b, reader), faults)),
+        bendings=tuple(
+            _read_each(definition.appearance_items, FlexibleMeshShape, lambda b: _read_bending(b, reader), faults)
+        ),
         hidden_bodies=tuple(
-            str(item.body.name) for item in definition.looks if isinstance(item, BodyWithoutInertiaPicture)
+            str(item.body.name) for item in definition.appearance_items if isinstance(item, BodyWithoutInertiaPicture)
         ),
     )
     if faults:
-        raise MechanismError("the looks of the mechanism cannot be used:", faults)
+        raise MechanismError("the appearance of the mechanism cannot be used:", faults)
     return appearance
 
 

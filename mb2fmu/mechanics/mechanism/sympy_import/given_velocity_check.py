@@ -41,7 +41,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.point_velocities import choose_point_velocities
-from mb2fmu.model.numpy_functions import lambdify_for_numpy
+from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 __all__ = [
@@ -279,7 +279,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> 
                 remedy = (
                     "auxiliary speeds stand in the constraints and move no point where it acts: leave both out, and "
                 )
-                remedy += f"ask for the force of the constraint, model.constraint(row, multiplier={symbol}, acts=[…])"
+                remedy += f"request the force of the constraint, model.constraint(row, multiplier={symbol}, acts=[…])"
             faults.append(Fault(problem, remedy=remedy))
     if not faults and any(count_independent_rows(column[:, n:] * auxiliary) < count for column in columns):
         names = ", ".join(map(str, m.constraint_forces))

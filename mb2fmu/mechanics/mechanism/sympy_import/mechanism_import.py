@@ -43,7 +43,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 )
 from mb2fmu.mechanics.mechanism.symbolic.acceleration_dependent_loads import (
     add_load_inertias,
-    load_kinetic_energy,
+    kinetic_energy_of_loads,
     split_acceleration_loads,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.body_import import list_needed_frames, list_needed_points, read_bodies
@@ -278,7 +278,7 @@ class _MechanismReader:
     ) -> Mechanism:
         """Read frames, points, bodies, loads and constraints of mechanics that have bodies.
 
-        The order matters: frames tell which coordinates are quaternions, which changes the kinematics; constraints are
+        The order matters: frames show which coordinates are quaternions, which changes the kinematics; constraints are
         read with quaternions as they are, and everything behind them with quaternions of unit length.
         """
         ground = mechanics_source.inertial_frame(self.mechanics)
@@ -447,7 +447,7 @@ class _MechanismReader:
         loads_only.form_lagranges_equations()
         forces = tuple(self.plain(force) for force in loads_only.forcing)
         inertia = sm.ImmutableMatrix(len(self.u), len(self.u), [self.plain(e) for e in loads_only.mass_matrix])
-        energy = load_kinetic_energy(inertia, self.u, self._list_moving_symbols())
+        energy = kinetic_energy_of_loads(inertia, self.u, self._list_moving_symbols())
         return Lagrangian(self.plain(method._L[0]) + energy, forces)
 
     def _read_constraints(self) -> ImportedConstraints:

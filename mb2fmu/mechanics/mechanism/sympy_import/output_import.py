@@ -11,8 +11,7 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import FlexibleBodyRecord, ForceLoad, Load, Mechanism
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
-from mb2fmu.mechanics.mechanism.records.requested_outputs import (
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     ExpressionOutput,
     Joint,
     LoopClosedForm,
@@ -20,6 +19,7 @@ from mb2fmu.mechanics.mechanism.records.requested_outputs import (
     RequestedOutput,
     UnavailableOutput,
 )
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest
@@ -243,7 +243,7 @@ class _OutputRequestImporter:
         number = self._numbers.loads.get(id(load))
         if number is None:
             raise _MissingItemError(
-                f"{self._name} asks for a load that is not among those handed over",
+                f"{self._name} requests a load that is not among those of the mechanics",
                 "pass the very object that was given to the mechanics",
             )
         return number
@@ -282,7 +282,7 @@ class _OutputRequestImporter:
     def _body_number(self, body: Any) -> int:
         """Return a body's number; it must be an object given to the mechanics."""
         if id(body) not in self._numbers.bodies:
-            raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one that was handed over")
+            raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one of the mechanics' own")
         return self._numbers.bodies[id(body)]
 
 

@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.numeric.random_states import free_parameter_values, row_lengths
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraints import (
+from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     RedundantConstraints,
     find_redundant_constraints,
 )
@@ -55,7 +55,7 @@ def remove_redundant_constraints(m: Mechanism) -> Mechanism:
         problem += f"{', '.join(redundancy.redundant_rows)} follows "
         problem += "from the others wherever these hold"
         faults.append(
-            Fault(problem, remedy="leave redundant constraints out, or do not ask for multipliers and reactions")
+            Fault(problem, remedy="leave redundant constraints out, or do not request multipliers and reactions")
         )
     if faults:
         raise MechanismError("the constraints cannot be used:", faults)

@@ -174,7 +174,7 @@ struct mechanism {
     struct pieces torques;
     struct pathways pathways;
     struct sensed_vectors sensed;
-    int64_t n_quantities; /* what is read off when a motion is asked for as a whole */
+    int64_t n_quantities; /* what is read off when a motion is requested as a whole */
     const int64_t *quantity_kind; /* an ``enum quantity`` */
     const int64_t *quantity_node;
     const int64_t *quantity_slot; /* where its numbers go among the slots */

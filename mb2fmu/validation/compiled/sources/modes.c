@@ -1,11 +1,14 @@
 #include "modes.h"
 
+#include "dense.h"
+
 #include <math.h>
 #include <string.h>
 
 #define REST_SLIP_TOLERANCE 1e-9
 #define CLOCK_ROUND_OFF 0x1p-49
 #define PROBE_TRIALS 3
+#define LEAST_PIVOT 1e-6
 
 static int observe(struct equations *e, struct modes *m, double t, const double x[], const double p[])
 {
@@ -14,45 +17,111 @@ static int observe(struct equations *e, struct modes *m, double t, const double 
     return reference_motion(e, t, x, m->r, p, &motion);
 }
 
-/* Whether a contact's force changes a rate by about as much as there is: so little is lost to round-off. Else the next
+/* Whether a contact's force changes its rate by about as much as there is: so little is lost to round-off. Else the next
    trial is set. */
-static int is_comparable(struct modes *m, double change, double base)
+static int is_comparable(double *probe, double change, double wanted)
 {
-    const double wanted = fabs(base) > 1.0 ? fabs(base) : 1.0;
     if (!(change > 0.0) || (0.1 * wanted <= change && change <= 100.0 * wanted)) {
         return 1;
     }
-    m->probe *= wanted / change;
+    *probe *= wanted / change;
     return 0;
+}
+
+/* The rates that are held, over their sizes, with the inputs in m->r. */
+static int observe_held_rates(
+    struct equations *e, struct modes *m, double t, const double x[], const double p[], double rates[])
+{
+    const int status = observe(e, m, t, x, p);
+    for (int64_t i = 0; i < m->held_count; i++) {
+        rates[i] = m->outputs[m->held_rates[i]] / m->held_sizes[i];
+    }
+    return status;
+}
+
+/* Column j of the effects: what a unit of the holding value j changes each held rate by. */
+static int measure_effect(struct equations *e, struct modes *m, double t, const double x[], const double p[], int64_t j,
+    double wanted)
+{
+    const int64_t n = m->held_count;
+    const double *base = m->effects + n * n;
+    double *rates = m->effects + n * n + n;
+    double *value = m->r + m->inputs + m->held[j];
+    int status = OK;
+    for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
+        *value = m->probes[j] == 0.0 ? 1.0 : m->probes[j];
+        status = observe_held_rates(e, m, t, x, p, rates);
+        if (m->probes[j] == 0.0 || is_comparable(&m->probes[j], fabs(rates[j] - base[j]), wanted)) {
+            break;
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        m->effects[i * n + j] = (rates[i] - base[i]) / *value;
+    }
+    *value = 0.0;
+    return status;
+}
+
+/* Sets the holding values, by which all held rates vanish. Where these say nearly the same, it is for others. */
+static int solve_for_holding_values(struct modes *m)
+{
+    const int64_t n = m->held_count;
+    double *effects = m->effects;
+    double *right = effects + n * n;
+    double *scales = effects + n * n + n;
+    if (n == 1) {
+        m->r[m->inputs + m->held[0]] = effects[0] == 0.0 ? 0.0 : -right[0] / effects[0];
+        return OK;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        scales[i] = sqrt(fabs(effects[i * n + i]));
+        if (scales[i] == 0.0) {
+            return UNSOLVED;
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        right[i] /= -scales[i];
+        for (int64_t j = 0; j < n; j++) {
+            effects[i * n + j] /= scales[i] * scales[j];
+        }
+    }
+    if (solve_square(n, 1, effects, right) != 0) {
+        return UNSOLVED;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (!(fabs(effects[i * n + i]) > LEAST_PIVOT)) { /* scaled rows are about 1 */
+            return UNSOLVED;
+        }
+        m->r[m->inputs + m->held[i]] = right[i] / scales[i];
+    }
+    return OK;
 }
 
 int reference_hold(struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
 {
     memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
-    if (m->held < 0) {
+    const int64_t n = m->held_count;
+    if (n == 0) {
         return OK;
     }
-    const double *rate = m->outputs + m->held_rate;
-    double *value = m->r + m->inputs + m->held;
-    *value = 0.0;
-    int status = observe(e, m, t, x, p);
-    const double base = *rate / m->held_size;
-    const double largest = m->held < m->switches ? m->outputs[m->first + m->switches + m->held] : 0.0;
-    double effect = 0.0;
-    for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
-        *value = m->probe == 0.0 ? 1.0 : m->probe;
-        status = observe(e, m, t, x, p);
-        const double change = *rate / m->held_size - base;
-        effect = change / *value;
-        if (m->probe == 0.0 || is_comparable(m, fabs(change), base)) {
-            break;
-        }
+    for (int64_t i = 0; i < n; i++) {
+        m->r[m->inputs + m->held[i]] = 0.0;
     }
-    if (status == OK && !(isfinite(base) && isfinite(effect) && isfinite(largest))) {
-        return UNSOLVED;
+    double *base = m->effects + n * n;
+    int status = observe_held_rates(e, m, t, x, p, base);
+    int finite = 1;
+    double wanted = 1.0;
+    for (int64_t i = 0; i < n; i++) {
+        finite &= m->held[i] >= m->switches || isfinite(m->outputs[m->first + m->switches + m->held[i]]);
+        wanted = fmax(wanted, fabs(base[i]));
     }
-    *value = effect == 0.0 ? 0.0 : -base / effect;
-    return status;
+    for (int64_t j = 0; j < n && status == OK; j++) {
+        status = measure_effect(e, m, t, x, p, j, wanted);
+    }
+    if (status != OK) {
+        return status;
+    }
+    return finite && all_finite(n * n + n, m->effects) ? solve_for_holding_values(m) : UNSOLVED;
 }
 
 /* As compute_counter_margin of equations_between_events.py. */

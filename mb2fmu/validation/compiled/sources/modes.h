@@ -1,7 +1,7 @@
-/* Equations with switches in given modes: what holds one surface, and how far each mode is from being wrong.
+/* Equations with switches in given modes: what holds surfaces, and how far each mode is from being wrong.
 
-   What ModeEquations and HybridEquations do in NumPy, where one thing at most holds: a sign, a contact or a latch's row;
-   the two last in equations without signs. */
+   What ModeEquations and HybridEquations do in NumPy, where things of one kind hold, and no two of them the same motion:
+   signs, contacts, or rows of latches; the two last in equations without signs. */
 #ifndef MB2FMU_REFERENCE_MODES_H
 #define MB2FMU_REFERENCE_MODES_H
 
@@ -13,10 +13,12 @@ struct modes {
     int64_t switches;
     int64_t inputs;       /* of the model: modes follow them among all inputs */
     int64_t first;        /* output: surfaces, limits and rates of all switches follow */
-    int64_t held;         /* input behind the model's that holds a surface; -1: none */
-    int64_t held_rate;    /* output: rate that it makes zero */
-    double held_size;     /* of that rate */
-    double probe;         /* value that is tried; 0: a sign's, which is 1. Changes */
+    int64_t held_count;   /* of surfaces that are held */
+    const int64_t *held;  /* inputs behind the model's that hold them */
+    const int64_t *held_rates; /* outputs: rates that these make zero */
+    const double *held_sizes; /* of these rates */
+    double *probes;       /* values that are tried; 0: a sign's, which is 1. Changes */
+    double *effects;      /* shape (held_count + 2, held_count). Changes */
     int64_t behind;       /* 1: the first step begins at an event. Changes */
     const int64_t *kinds; /* shape (switches,) */
     const double *sizes;  /* of surfaces */
@@ -30,7 +32,7 @@ struct modes {
     double *seen;         /* shape (4, switches): margins around an event */
 };
 
-/* Sets m->r to the inputs r with the holding value. UNSOLVED: it is for others to find it. */
+/* Sets m->r to the inputs r with the holding values. UNSOLVED: it is for others to find it. */
 EXPORTED int reference_hold(
     struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[]);
 

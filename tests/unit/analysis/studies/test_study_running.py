@@ -124,11 +124,11 @@ def test_an_interrupted_study_goes_on_and_ends_with_the_same_bytes(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_study(plan, tmp_path / "cut", scheduler="none", told=interrupt)
+        run_study(plan, tmp_path / "cut", scheduler="none", on_progress=interrupt)
     assert json.loads((tmp_path / "cut/manifest.json").read_text())["state"] == "running"
     begun: list[int] = []
     again = run_study(
-        plan, tmp_path / "cut", scheduler="none", resume=True, told=lambda done, _n, _failed: begun.append(done)
+        plan, tmp_path / "cut", scheduler="none", resume=True, on_progress=lambda done, _n, _failed: begun.append(done)
     )
     assert 2 < begun[0] < 29
     assert (again.folder / "results.parquet").read_bytes() == (whole.folder / "results.parquet").read_bytes()
@@ -249,7 +249,7 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[-1], signal.SIGKILL)
 
-        there = run_study(plan, tmp_path / "there", scheduler=client.scheduler.address, told=told)
+        there = run_study(plan, tmp_path / "there", scheduler=client.scheduler.address, on_progress=told)
         assert killed
         again = run_study(calmly, tmp_path / "again", client=client)
     assert (again.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
@@ -282,7 +282,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
                     os.kill(each, signal.SIGKILL)
                 time.sleep(0.5)  # new workers take longer to begin
 
-        there = run_study(plan, tmp_path / "there", client=client, told=told)
+        there = run_study(plan, tmp_path / "there", client=client, on_progress=told)
     assert killed
     assert (there.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
 
@@ -318,7 +318,7 @@ def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling
                 run_study(plan, out, scheduler="none", resume=resume)
             refused.append(str(caught.value))
 
-    run_study(plan, out, scheduler="none", told=told)
+    run_study(plan, out, scheduler="none", on_progress=told)
     assert refused
     assert all(f"a study is being run in it, by process {os.getpid()} on" in message for message in refused)
     assert table(out)["at the end"] == pytest.approx([0.5, 0.0])

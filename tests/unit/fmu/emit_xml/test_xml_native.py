@@ -14,7 +14,7 @@ from lxml import etree
 from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface.fmu_interface import FmuSolverSettings
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
@@ -78,7 +78,7 @@ def renamed(interface, old, new):
     terminals = tuple(
         Terminal(
             other(terminal.name),
-            tuple(DescribedTerminalMember(m.name, other(m.variable), m.kind) for m in terminal.members),
+            tuple(TerminalMember(m.name, other(m.variable), m.kind) for m in terminal.members),
             terminal.description,
         )
         for terminal in interface.terminals

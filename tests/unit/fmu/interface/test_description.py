@@ -6,7 +6,7 @@ import pytest
 from golden.handwritten import pendulum_interface
 
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, Dependency, FmuInterface, FmuSolverSettings
+from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuInterface, FmuSolverSettings, VariableDependency
 
 
 def changed(name, /, **changes):
@@ -53,7 +53,7 @@ def test_structured_names_are_accepted(name):
         (changed("q", display_unit="rpm"), "'rpm' is not declared"),
         (changed("der(q)", derivative_of="tip.x"), "which is no state"),
         (changed("der(q)", derivative_of="u"), "variables are its derivative"),
-        (changed("load", dependencies=(Dependency("tip.x"),)), "depends on tip.x"),
+        (changed("load", dependencies=(VariableDependency("tip.x"),)), "depends on tip.x"),
         (changed("time", causality="local", initial="calculated"), "0 independent variables"),
         (changed("q", description="two\nlines"), "line break or control character"),
         (changed("q", description="\x00"), "line break or control character"),

@@ -13,7 +13,7 @@ from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, DescribedType, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember, VariableType
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
@@ -197,9 +197,9 @@ def test_an_input_that_works_on_one_coordinate_is_a_terminal():
     (terminal,) = interface.terminals
     assert terminal.name == "tau"
     assert terminal.members == (
-        DescribedTerminalMember("tau", "tau", "inflow"),
-        DescribedTerminalMember("phi", "first.q", "signal"),
-        DescribedTerminalMember("w", "first.u", "signal"),
+        TerminalMember("tau", "tau", "inflow"),
+        TerminalMember("phi", "first.q", "signal"),
+        TerminalMember("w", "first.u", "signal"),
     )
 
 
@@ -252,8 +252,8 @@ def test_terminals_that_the_model_declares_come_first_and_leave_their_inputs_no_
         return dataclasses.replace(definition, terminals=(hand,)), equations
 
     wanted = (
-        DescribedTerminalMember("torque", "tau", "inflow"),
-        DescribedTerminalMember("angle", "second.q", "signal"),
+        TerminalMember("torque", "tau", "inflow"),
+        TerminalMember("angle", "second.q", "signal"),
     )
     assert described(change=change)[0].terminals == (Terminal("hand", wanted, "where it is held"),)
 
@@ -266,8 +266,8 @@ def broken(**changes):
     ("make", "message"),
     [
         (lambda s: {"types": s.types[:-1]}, "its type 'Solver' is not declared"),
-        (lambda s: {"types": (*s.types, DescribedType("q"))}, "has the name of another type or of a variable"),
-        (lambda s: {"types": (*s.types, DescribedType("New", "New", "furlong"))}, "'furlong' is not declared"),
+        (lambda s: {"types": (*s.types, VariableType("q"))}, "has the name of another type or of a variable"),
+        (lambda s: {"types": (*s.types, VariableType("New", "New", "furlong"))}, "'furlong' is not declared"),
         (
             lambda s: {"variables": (*s.variables[:-2], dataclasses.replace(s.variables[-2], start=99.0))},
             "99.0 is no value of Solver",
@@ -278,13 +278,11 @@ def broken(**changes):
         ),
         (lambda s: {"terminals": (*s.terminals, *s.terminals)}, "2 terminals have this name"),
         (
-            lambda _: {"terminals": (Terminal("t", (DescribedTerminalMember("w", "der(q)"),)),)},
+            lambda _: {"terminals": (Terminal("t", (TerminalMember("w", "der(q)"),)),)},
             "no variable that can be connected",
         ),
         (
-            lambda _: {
-                "terminals": (Terminal("t", (DescribedTerminalMember("w", "q"), DescribedTerminalMember("w", "u"))),)
-            },
+            lambda _: {"terminals": (Terminal("t", (TerminalMember("w", "q"), TerminalMember("w", "u"))),)},
             "two members have one name",
         ),
     ],

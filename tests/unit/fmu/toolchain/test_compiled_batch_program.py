@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from compiled_c import SingularError, compile_motion, missing
+from compiled_c import SingularError, compile_explicit_integrator, missing
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward
@@ -156,7 +156,7 @@ def test_loops_and_constraints_have_the_bits_of_the_fmu(
     x = x0 + distances * rng.normal(size=(n, len(x0)))
     p = p0 * rng.uniform(0.95, 1.05, (n, len(p0)))
     rows = derivation.program.compile()(0.1, x, r0, p)
-    unit = compile_motion(derivation.program, "gcc", tmp_path_factory.mktemp("unit"))
+    unit = compile_explicit_integrator(derivation.program, "gcc", tmp_path_factory.mktemp("unit"))
     failed = 0
     for i in range(n):
         try:

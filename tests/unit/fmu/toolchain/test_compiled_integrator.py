@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mb2fmu import pipeline
-from mb2fmu.fmu.toolchain import CompiledIntegrator, compile_motion
+from mb2fmu.fmu.toolchain import CompiledIntegrator, compile_explicit_integrator
 from mb2fmu.fmu.toolchain.batch_run_arguments import BatchTimeGrid
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -28,12 +28,12 @@ def course() -> tuple[CompiledIntegrator, BatchTimeGrid, np.ndarray, np.ndarray]
     x = np.tile(ensemble.x0, (n, 1))
     x[:, 1] = np.linspace(-1.0, 1.0, n)
     way = BatchTimeGrid(0.0, 0.02, 50, ensemble.most, 1e-8, ensemble.scale, inputs, turns)
-    return compile_motion(pipeline.derive(CART_POLE).program), way, x, p
+    return compile_explicit_integrator(pipeline.derive(CART_POLE).program), way, x, p
 
 
 def test_bits_do_not_depend_on_neighbours_or_on_the_width_of_vectors(course) -> None:
     wide, way, x, p = course
-    narrow = compile_motion(pipeline.derive(CART_POLE).program, variant="any")
+    narrow = compile_explicit_integrator(pipeline.derive(CART_POLE).program, variant="any")
     whole = wide(x, p, way, states=True, outputs=[1, 0])
     assert not any(whole.messages)
     np.testing.assert_array_equal(whole.states, narrow(x, p, way).states)

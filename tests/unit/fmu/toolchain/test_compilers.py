@@ -22,7 +22,7 @@ from mb2fmu.fmu.toolchain import (
     host_platform,
 )
 from mb2fmu.pipeline.derivation.formulation_and_build_options import BuildOptions
-from mb2fmu.pipeline.fmu_build.fmu_assembly import choose_compiler
+from mb2fmu.pipeline.fmu_build.fmu_assembly import choose_native_compiler
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=str)
@@ -35,7 +35,7 @@ def test_products_and_sums_are_fused_only_where_that_is_allowed(platform, tmp_pa
     )
 
     def fuses(*, fast: bool, variant: compilers.Variant) -> bool:
-        told = compilers.compile_options("zig", platform, fast=fast, variant=variant)
+        told = compilers.compiler_options("zig", platform, fast=fast, variant=variant)
         command = [*tool.command, *told, "-S", "sum.c", "-o", "sum.s"]
         subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, timeout=300, check=True)
         return "fmadd" in (tmp_path / "sum.s").read_text()
@@ -46,12 +46,12 @@ def test_products_and_sums_are_fused_only_where_that_is_allowed(platform, tmp_pa
 
 
 def test_the_systems_compiler_builds_for_the_host_only() -> None:
-    assert "-target" not in compilers.compile_options("cc", host_platform(), fast=False)
+    assert "-target" not in compilers.compiler_options("cc", host_platform(), fast=False)
     other = next(each for each in PLATFORMS if each is not host_platform())
     with pytest.raises(ToolError, match=other.name):
-        compilers.compile_options("cc", other, fast=False)
+        compilers.compiler_options("cc", other, fast=False)
     with pytest.raises(ToolError, match=other.name):
-        compilers.link_options("cc", other, "demo")
+        compilers.linker_options("cc", other, "demo")
 
 
 def forget() -> None:
@@ -99,10 +99,10 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     try:
         assert compilers.default_compiler() == "cc"
         asked: tuple[BuildOptions, ...] = ({}, {"compiler": None}, {"compiler": "zig"})
-        assert [choose_compiler(options) for options in asked] == ["cc", "cc", "zig"]
+        assert [choose_native_compiler(options) for options in asked] == ["cc", "cc", "zig"]
         windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host_platform())
         with pytest.raises(ToolError, match=r"pip install 'mb2fmu\[zig\]'"):
-            compilers.compile_options("cc", windows, fast=False)
+            compilers.compiler_options("cc", windows, fast=False)
         source = b'__attribute__((visibility("default"))) double sum(double a, double b) { return a + b; }'
         library = compile_library({"sum.c": source}, "sum")
         library.sum.restype = ctypes.c_double

@@ -43,7 +43,7 @@ def derived(name):
 def test_loops_are_recognised_and_said(name):
     derivation = derived(name)
     assert sorted(form.kind for form in derivation.equations.closed_forms) == sorted(KINDS[name])
-    assert derivation.treated.startswith("explicit, as asked")
+    assert derivation.treated.startswith("explicit, as requested")
     assert all(form.name in derivation.treated for form in derivation.equations.closed_forms)
 
 

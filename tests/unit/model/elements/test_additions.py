@@ -1,4 +1,4 @@
-"""Loads and elements that are added to mechanics: whatever was handed over, the equations are those written by hand."""
+"""Loads and elements that are added to mechanics: whatever was given, the equations are those written by hand."""
 
 from __future__ import annotations
 

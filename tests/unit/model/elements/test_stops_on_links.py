@@ -22,7 +22,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
-from mb2fmu.pipeline.derivation import hybrid_models
+from mb2fmu.pipeline.derivation import event_requirements
 from mb2fmu.validation.reference.reference_run import make_reference
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -313,7 +313,7 @@ def test_loops_that_do_not_close_at_tried_numbers_have_sizes(monkeypatch):
     model.add(Impact("floor", la * sm.sin(q1) + lb * sm.sin(q1 + q2) + la, restitution=0.5))
     found = []
     monkeypatch.setattr(
-        hybrid_models,
+        event_requirements,
         "estimate_switching_scales",
         lambda *told: found.append(estimate_switching_scales(*told)) or found[-1],
     )

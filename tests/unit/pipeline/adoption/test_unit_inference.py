@@ -11,7 +11,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.unit_exponent_equations import ExpressionUnitForm, UnitEquations, exponents
-from mb2fmu.model.script_import.script_mechanics import list_mechanics_symbols
+from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
 from mb2fmu.pipeline.adoption.unit_inference import format_unit, infer_units
 from mb2fmu.units import parse_unit
 

@@ -18,7 +18,7 @@ from unit.robots.test_robot_loops import FOUR_BAR, SIDE_FILE
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.tree import robot_mechanism
+from mb2fmu.robots.tree import mechanism_from_robot
 
 Array = npt.NDArray[np.float64]
 LOADS = """
@@ -215,14 +215,14 @@ def test_a_load_that_is_read_wrongly_is_seen(file: Path) -> None:
 
 
 def test_a_force_of_wrong_sign_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = robot_mechanism.read_link_loads
+    whole = mechanism_from_robot.read_link_loads
 
     def turned(*given: Any) -> Any:
         first, *rest = whole(*given)
         ((frame, (x, y, z)),) = first.force
         return [type(first)(first.name, first.point, ((frame, (-x, y, z)),), first.body), *rest]
 
-    monkeypatch.setattr(robot_mechanism, "read_link_loads", turned)
+    monkeypatch.setattr(mechanism_from_robot, "read_link_loads", turned)
     assert worst_of(pipeline.derive(file)) > 1e6
 
 
@@ -256,7 +256,7 @@ def test_a_side_file_with_faults_tells_them_at_once(file: Path) -> None:
     side.write_text('[[loads]]\nframe = "tol"\naxes = "no"\n[[outputs]]\nframe = "nowhere"\n')
     with pytest.raises(ModelError) as caught:
         pipeline.Model.from_urdf(file)
-    assert all(part in str(caught.value) for part in ("acts on 'tol'", "the axes of 'no'", "asked of 'nowhere'"))
+    assert all(part in str(caught.value) for part in ("acts on 'tol'", "the axes of 'no'", "requested for 'nowhere'"))
     side.write_text('[[loads]]\nframe = "tool"\npoint = [0, 0, 1]\n')
     with pytest.raises(ModelError, match="a load has frame, of, offset, axes, name; not point"):
         pipeline.Model.from_urdf(file)

@@ -128,7 +128,7 @@ def test_what_cannot_be_asked_is_refused_by_name(tmp_path: Path) -> None:
             pipeline.Model.from_urdf(path, **settings)
         return str(caught.value)
 
-    assert "a Jacobian is asked of 'tol'" in faults(quantities=["jacobian:tol"])
+    assert "a Jacobian is requested for 'tol'" in faults(quantities=["jacobian:tol"])
     assert "did you mean tool?" in faults(quantities="jacobian:tol,mass-matrix")
     assert "jacobian:LINK" in faults(quantities=["jacobian"])
     assert "one of inverse-dynamics, mass-matrix" in faults(quantities=["mass"])

@@ -13,7 +13,7 @@ from mb2fmu.systems.master.communication_steps import CommunicationStepError, Sy
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponent
-from mb2fmu.systems.system_port_links import (
+from mb2fmu.systems.port_and_bond_records import (
     ComponentPort,
     PortLink,
     PowerBond,

@@ -10,7 +10,7 @@ from mb2fmu.systems.master.input_evaluation_order import (
     order_gauss_seidel_components,
     order_inputs_by_level,
 )
-from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SystemWiring
+from mb2fmu.systems.port_and_bond_records import ComponentPort, PortLink, SystemWiring
 
 # a.x → b.u (through) → b.y → c.u (through) → c.y → a.u
 RING = SystemWiring(

@@ -8,7 +8,7 @@ from coupled_masses import WIRING, slaves
 
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, forecast_stability
-from mb2fmu.systems.system_port_links import ComponentPort, PortLink, SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import ComponentPort, PortLink, SteppingSettings, SystemWiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
 RIGID = SystemWiring(

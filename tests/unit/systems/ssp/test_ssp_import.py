@@ -12,7 +12,7 @@ from mb2fmu.audit.description.description_records import TERMINALS
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.pipeline.system_runs.system_run import wire_loaded_system
+from mb2fmu.pipeline.system_runs.coupled_system_run import wire_loaded_system
 from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
 from mb2fmu.systems.ssp.ssp_archive import (
     SSP_STRUCTURE_FILE,

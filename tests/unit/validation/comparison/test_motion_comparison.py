@@ -237,6 +237,17 @@ def test_chaos_is_respected(chaotic):
     assert {i.verdict for i in compare_invariants(chaotic.reference, found)} == {"passed"}
 
 
+def test_chaos_that_moves_a_variable_little_ends_its_horizon():
+    """Errors of the angles end as large as the play of the wheels, which is less than 5 % of what they turn by."""
+    read = mechanism_of(RIGHT["wheels_whose_play_rattles"]())
+    source = choose_reference_equations(read, None)
+    reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
+    results = compare_variables(reference, limits, simulation(reference, integrated(reference, 1e-8)))
+    assert {r.verdict for r in results} == {"passed"}
+    assert all(3.0 < r.horizon < 8.0 for r in results)
+
+
 def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
     p = chaotic
     row = int(np.max(p.limits.predictable_points)) + 10

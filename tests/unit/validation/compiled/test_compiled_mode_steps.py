@@ -7,6 +7,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import dropped, particle, reference_of
+from right_models import RIGHT
 
 from mb2fmu import Impact, Latch, Model, Parts, pre
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -51,7 +52,7 @@ def test_margins_agree_at_random_states_and_modes(reference):
         held_surfaces = numeric.list_held_surfaces(x, modes)
         if held_surfaces is None:
             continue
-        compiled.set_modes(modes.values, [], prepared, 0.0, *held_surfaces)
+        compiled.set_modes(modes.values, [], prepared, 0.0, held_surfaces)
         wanted = numeric.margins(t, x, [], prepared, modes)
         assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         compared += 1
@@ -72,25 +73,68 @@ def caught():
     return model
 
 
-def thrown():
-    """Falls on a rough ground in a plane, and slides until it sticks."""
-    (x, y), (v, w) = me.dynamicsymbols("x y"), me.dynamicsymbols("v w")
+X, Y, V, W = me.dynamicsymbols("x y v w")
+
+
+def two_coordinates(name, forces, starts, *, in_plane=True):
+    """A particle of 2 kg in a plane, or two of them on a line, with the coordinates X, Y and the speeds V, W."""
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x + y * N.y)
-    P.set_vel(N, v * N.x + w * N.y)
-    rates = [x.diff() - v, y.diff() - w]
-    parts = Parts(
-        frame=N, origin=O, q=[x, y], u=[v, w], kinematic_equations=rates, bodies=[me.Particle("mass", P, sm.S(2))],
-        loads=[(P, -sm.Float(19.62) * N.y - v * N.x)],
-    )  # fmt: skip
-    model = Model("Thrown", parts)
-    for symbol, start, unit in ((x, 0.0, "m"), (y, 0.05, "m")):
-        model.coordinate(symbol, start, unit)
-    model.speed(v, 1.0, "m/s")
-    model.speed(w, 0.0, "m/s")
-    model.add(Impact("ground", y, restitution=0.3, rest_below=0.2, slip=v, friction=0.3))
+    if in_plane:
+        points, directions = [O.locatenew("P", X * N.x + Y * N.y)], (N.x, N.y)
+        points[0].set_vel(N, V * N.x + W * N.y)
+    else:
+        points, directions = [O.locatenew("P", X * N.x), O.locatenew("Q", Y * N.x)], (N.x, N.x)
+        points[0].set_vel(N, V * N.x)
+        points[1].set_vel(N, W * N.x)
+    bodies = [me.Particle(point.name, point, sm.Integer(2)) for point in points]
+    loads = [
+        (point, force * along) for point, force, along in zip((points[0], points[-1]), forces, directions, strict=True)
+    ]
+    rates = [X.diff() - V, Y.diff() - W]
+    parts = Parts(frame=N, origin=O, q=[X, Y], u=[V, W], kinematic_equations=rates, bodies=bodies, loads=loads)
+    model = Model(name, parts)
+    for symbol, start in zip((X, Y, V, W), starts, strict=True):
+        if symbol in (X, Y):
+            model.coordinate(symbol, start, "m")
+        else:
+            model.speed(symbol, start, "m/s")
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8)
+    return model
+
+
+def thrown():
+    """Falls on a rough ground in a plane, and slides until it sticks."""
+    model = two_coordinates("Thrown", (-V, -sm.Float(19.62)), (0.0, 0.05, 1.0, 0.0))
+    model.add(Impact("ground", Y, restitution=0.3, rest_below=0.2, slip=V, friction=0.3))
+    return model
+
+
+def pulled_blocks():
+    """Two rough blocks with a spring between them slide and stick, both together for a while."""
+    spring = 9 * (Y - X)
+    forces = (4 * sm.sin(8 * TIME) + spring - 3 * sm.sign(V), -spring - sm.sign(W))
+    return two_coordinates("Pulled", forces, (0.0, 0.0, 0.3, 0.4), in_plane=False)
+
+
+def docked():
+    """A point in a plane is caught in two directions at 0.2 s, and let go at 0.5 s."""
+    model = two_coordinates("Docked", (-V, sm.cos(3 * TIME)), (0.0, 0.05, 1.0, 1.0))
+    model.add(Latch("dock", [X + Y, X - Y / 3], close=TIME >= 0.2, open=TIME >= 0.5, within=None))
+    return model
+
+
+def docked_on_the_ground():
+    """Slides on a rough ground; rows that are closed from 0.3 s to 0.6 s hold what the contact holds, and one more."""
+    model = thrown()
+    model.add(Latch("dock", [X + Y, X - Y / 3], close=TIME >= 0.3, open=TIME >= 0.6, within=None))
+    return model
+
+
+def hooked_on_the_ground():
+    """Falls beside a hook that is closed from 0.1 s to 0.4 s and holds its way along the ground."""
+    model = thrown()
+    model.add(Latch("hook", X, close=TIME >= 0.1, open=TIME >= 0.4, within=None))
     return model
 
 
@@ -121,14 +165,18 @@ def test_motions_and_events_agree(reference, monkeypatch):
     assert_that_twin_agrees(reference, monkeypatch)
 
 
-@pytest.mark.parametrize("name", ["dropped", "stop", "latch", "sliding"])
-def test_contacts_and_latches_agree(name, monkeypatch):
-    model = {"dropped": dropped, "stop": pressed_against_a_stop, "latch": caught, "sliding": thrown}[name]()
-    run = reference_of(model)
+@pytest.mark.parametrize(
+    ("make_model", "most_held"),
+    [(dropped, 1), (pressed_against_a_stop, 1), (caught, 1), (thrown, 2), (pulled_blocks, 2),
+     (docked, 2), (docked_on_the_ground, 2), (hooked_on_the_ground, 2),
+     (RIGHT["two_latches_that_hold_one_motion"], 2)],
+)  # fmt: skip
+def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch):
+    run = reference_of(make_model())
     held = []
 
-    def list_held_surfaces(self, x, modes):
-        held.append(original(self, x, modes))
+    def list_held_surfaces(self, x, modes, blocked_lines):
+        held.append(original(self, x, modes, blocked_lines))
         return held[-1]
 
     original = ModeEquations.list_held_surfaces
@@ -136,9 +184,24 @@ def test_contacts_and_latches_agree(name, monkeypatch):
         patch.setattr(ModeEquations, "list_held_surfaces", list_held_surfaces)
         integrate(run)
     assert [] in held
-    assert any(held)  # C holds a contact or a latch, too
+    assert max(map(len, held)) == most_held  # in C; where two say the same Python goes on
     # A released latch leaves its place like 1e-13 m + a t^2 / 2: when, is known to the root of round-off.
     assert_that_twin_agrees(run, monkeypatch, time_tolerance=1e-8)
+
+
+def test_margins_of_a_contact_that_a_latch_blocks_agree():
+    """It has no force, and rests nevertheless."""
+    reference = reference_of(docked_on_the_ground())
+    numeric, prepared = reference.numeric, reference.numeric.prepare(reference.experiment.parameters)
+    row = int(np.searchsorted(reference.trajectory.time, 0.45))
+    t, x, modes = float(reference.trajectory.time[row]), reference.states[row], reference.modes[row]
+    blocked_lines = numeric.find_blocked_contact_lines(t, x, [], prepared, modes)
+    assert len(blocked_lines) == 2
+    held_surfaces = numeric.list_held_surfaces(x, modes, blocked_lines)
+    places = [line - numeric.contact_line_count for line in blocked_lines]
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, held_surfaces, set_inputs=places)
+    wanted = numeric.margins(t, x, [], prepared, modes)
+    assert numeric.mode_steps.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
 def sampled():

@@ -13,7 +13,13 @@ from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
-from mb2fmu.validation import ColumnTolerance, DataRunSettings, compare_at_data_table_points, compare_data, read_table
+from mb2fmu.validation import (
+    ColumnTolerance,
+    DataRunSettings,
+    compare_at_data_table_points,
+    compare_measurements,
+    read_validation_table,
+)
 
 MASS, SPRING, DAMPER, START = 2.0, 50.0, 0.8, 0.1
 MODEL = """
@@ -80,7 +86,7 @@ def x_of(t, mass=MASS, spring=SPRING, damper=DAMPER):
 def table(folder, text, name="table.csv"):
     path = folder / name
     path.write_text(text)
-    return read_table(path)
+    return read_validation_table(path)
 
 
 def written(folder, head, rows, name="data.csv"):
@@ -95,8 +101,8 @@ def test_data_in_other_units_at_uneven_times(unit, older, tmp_path):
     """Milliseconds, millimetres and degrees; the row below the head says how far each may be off."""
     rows = [(1e3 * t, 1e3 * x_of(t), math.degrees(x_of(t) / 2)) for t in TIMES]
     given = written(tmp_path, "time [ms],x [mm],angle[deg]\ntolerance,1e-4,1e-5", rows)
-    results = compare_data(unit, given, DataRunSettings(tolerance=1e-9))
-    assert compare_data(older, given, DataRunSettings(tolerance=1e-9))[1].passed
+    results = compare_measurements(unit, given, DataRunSettings(tolerance=1e-9))
+    assert compare_measurements(older, given, DataRunSettings(tolerance=1e-9))[1].passed
     assert [result.kind for result in results] == ["CoSimulation", "ModelExchange"]
     for result in results:
         assert result.passed
@@ -113,7 +119,7 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
     values[row] += 2e-3
     given = written(tmp_path, "time,x", zip(TIMES, values, strict=True))
     for tolerance, passes in ((1.9e-3, False), (2.1e-3, True)):
-        for result in compare_data(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(tolerance))):
+        for result in compare_measurements(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(tolerance))):
             (column,) = result.columns
             assert result.passed is passes
             assert (column.row, column.time) == (row + 1, TIMES[row])
@@ -124,16 +130,16 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
 def test_empty_cells_say_nothing(unit, tmp_path):
     rows = [(0.0, START, ""), (0.5, "", ""), (1.0, x_of(1.0), -999.0)]
     given = written(tmp_path, "time,x,pull", rows)
-    result, _ = compare_data(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1e-4)))
+    result, _ = compare_measurements(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1e-4)))
     assert [(c.name, c.count, c.verdict) for c in result.columns] == [("x", 2, "passed"), ("pull", 1, "failed")]
 
 
 def test_parts_of_the_largest_magnitude(unit, tmp_path):
     given = written(tmp_path, "time,x\ntolerance,1%", [(0.0, START), (1.0, x_of(1.0) + 0.9e-3)])
     assert given.columns[1].tolerance == ColumnTolerance(0.01, relative=True)
-    assert all(result.passed for result in compare_data(unit, given))
+    assert all(result.passed for result in compare_measurements(unit, given))
     tighter = DataRunSettings(tolerances={"x": ColumnTolerance.read("0.8%")})
-    assert not any(result.passed for result in compare_data(unit, given, tighter))
+    assert not any(result.passed for result in compare_measurements(unit, given, tighter))
 
 
 def test_parameters_and_start_values_are_set(unit, tmp_path):
@@ -142,9 +148,10 @@ def test_parameters_and_start_values_are_set(unit, tmp_path):
     settings = DataRunSettings(
         starts={"k": 80.0, "x": 3.0 * START}, default_tolerance=ColumnTolerance(1e-5), tolerance=1e-9
     )
-    assert all(result.passed for result in compare_data(unit, given, settings))
+    assert all(result.passed for result in compare_measurements(unit, given, settings))
     assert not any(
-        result.passed for result in compare_data(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1e-3)))
+        result.passed
+        for result in compare_measurements(unit, given, DataRunSettings(default_tolerance=ColumnTolerance(1e-3)))
     )
 
 
@@ -163,7 +170,7 @@ def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     errors = {}
     for step in (0.04, 0.01):
         settings = DataRunSettings(default_tolerance=ColumnTolerance(0.1), step=step, tolerance=1e-9)
-        for result in compare_data(unit, given, settings):
+        for result in compare_measurements(unit, given, settings):
             assert result.set_columns == ("force",)
             assert result.passed
             errors[result.kind, step] = result.columns[0].error
@@ -172,7 +179,7 @@ def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     unmoved = written(tmp_path, "time,x", zip(times, exact.y[0], strict=True))
     assert not any(
         result.passed
-        for result in compare_data(unit, unmoved, DataRunSettings(default_tolerance=ColumnTolerance(1e-2)))
+        for result in compare_measurements(unit, unmoved, DataRunSettings(default_tolerance=ColumnTolerance(1e-2)))
     )
 
 
@@ -239,7 +246,7 @@ def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
     with pytest.raises(ValidationError, match="begins at 0 s"):
         compare_at_data_table_points(other, points(tmp_path), DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
     data = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
-    (result,) = compare_data(other, data, DataRunSettings(default_tolerance=ColumnTolerance(1e-5)))
+    (result,) = compare_measurements(other, data, DataRunSettings(default_tolerance=ColumnTolerance(1e-5)))
     assert result.passed
 
 
@@ -261,7 +268,9 @@ def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
 def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
     rows = [(float(k), *[1.0] * head.count(",")) for k in range(2)]
     with pytest.raises(ValidationError) as caught:
-        compare_data(unit, written(tmp_path, head, rows), DataRunSettings(default_tolerance=ColumnTolerance(1.0)))
+        compare_measurements(
+            unit, written(tmp_path, head, rows), DataRunSettings(default_tolerance=ColumnTolerance(1.0))
+        )
     assert told in str(caught.value)
 
 
@@ -291,7 +300,7 @@ def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
 )
 def test_tables_that_cannot_be_used_are_told(unit, tmp_path, text, told):
     with pytest.raises(ValidationError) as caught:
-        compare_data(unit, table(tmp_path, text))
+        compare_measurements(unit, table(tmp_path, text))
     assert told in str(caught.value)
 
 
@@ -314,7 +323,7 @@ def test_semicolons_tabs_comments_and_a_mark_at_the_beginning(tmp_path):
             f"1{mark}2{mark}3",
         ]
         (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-        read = read_table(tmp_path / "t.csv")
+        read = read_validation_table(tmp_path / "t.csv")
         assert [(c.name, c.unit) for c in read.columns] == expected
         np.testing.assert_array_equal(read.columns[1].values, [1.5, 2.0])
         np.testing.assert_array_equal(read.columns[2].values, [np.nan, 3.0])
@@ -323,7 +332,7 @@ def test_semicolons_tabs_comments_and_a_mark_at_the_beginning(tmp_path):
 def test_a_start_value_that_is_none_is_told(unit, tmp_path):
     given = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
     with pytest.raises(ValidationError) as caught:
-        compare_data(
+        compare_measurements(
             unit, given, DataRunSettings(starts={"pull": 1.0, "mas": 2.0}, tolerances={"v": ColumnTolerance(1.0)})
         )
     assert [fault.where for fault in caught.value.faults] == [
@@ -350,9 +359,11 @@ def test_a_fmu_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     write_fmu_archive(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
     settings = DataRunSettings(default_tolerance=ColumnTolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
-        compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings)
+        compare_measurements(
+            tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings
+        )
     even = [(t, x_of(t)) for t in (0.1, 0.2, 0.3, 0.4)]
-    assert compare_data(tmp_path / "even.fmu", written(tmp_path, "time,x", even), settings)[0].passed
+    assert compare_measurements(tmp_path / "even.fmu", written(tmp_path, "time,x", even), settings)[0].passed
 
 
 def call(*arguments):

@@ -11,7 +11,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, make_reference_data
 from mb2fmu.validation.comparison.motion_comparison import compare_variables
@@ -30,7 +30,7 @@ WHEEL = (
 
 
 def reference_data(model: Model) -> ReferenceData:
-    _, read = load_and_import_model(model, None, Stopwatch(None))
+    _, read = load_and_import_model(model, None, StageStopwatch(None))
     source = choose_reference_equations(read, None)
     return make_reference_data(read.declared, source.equations, mechanism=source.mechanism)
 

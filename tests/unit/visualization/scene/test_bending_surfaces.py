@@ -9,9 +9,9 @@ from flexible_bodies import pinned_body
 
 from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.errors import ModelError
+from mb2fmu.visualization.scene.drawing_from_scene import draw_motion
 from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
 from mb2fmu.visualization.scene.mechanism_scene import Scene
-from mb2fmu.visualization.scene.motion_drawing import draw_motion
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory, evaluate_scene_poses
 from mb2fmu.visualization.scene.unit_quaternions import rotate_vector
 

@@ -13,10 +13,10 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pipeline, visualization
 from mb2fmu.errors import PackageError
-from mb2fmu.pipeline.display.motion_drawings import get_model_scene
+from mb2fmu.pipeline.display.fmu_motion_drawings import get_model_scene
 from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_contact_overlay
+from mb2fmu.visualization.scene.drawing_from_scene import locate_contacts
 from mb2fmu.visualization.scene.mechanism_scene import Scene
-from mb2fmu.visualization.scene.motion_drawing import locate_contacts
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
 
 ALPHA = 0.3
@@ -91,13 +91,13 @@ def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
     )
 
 
-def test_efforts_states_and_blows_are_the_variables(scene):
+def test_efforts_states_and_impacts_are_the_variables(scene):
     motion, signals = motion_of(scene)
     drawing = visualization.draw_motion(scene, motion)
     found = form_contact_overlay(drawing, signals)
     each = {touch["name"]: touch for touch in found.parts["each"]}
     assert list(each) == ["wall", "other", "far", "bolt", "slide"]
-    assert each["wall"]["blows"] == [[0.3, 1.0, 2.5]]
+    assert each["wall"]["impacts"] == [[0.3, 1.0, 2.5]]
     assert each["wall"]["words"] == ["open", "sticks", "slides"]
     states = dict(zip(each, found.values[:, 0 : 2 * len(each) : 2].T.tolist(), strict=True))
     assert states["wall"] == [STATE_OPEN] * 3 + [STATE_SLIDING] * 4 + [STATE_STICKING] * 3
@@ -134,8 +134,8 @@ def test_in_a_browser_words_and_flashes_follow_the_motion(scene, browser):
 
     def chips(t: float) -> list[tuple[str, str, str]]:
         shown = browser(page, "--dump-dom", fragment=f"#t={t}&pause")
-        found = re.findall(r'<li data-state="(\w+)" data-blow="(\w+)">([^<]*)</li>', shown)
-        return [(text, state, blow) for state, blow, text in found]
+        found = re.findall(r'<li data-state="(\w+)" data-impact="(\w+)">([^<]*)</li>', shown)
+        return [(text, state, impact) for state, impact, text in found]
 
     struck, after = chips(0.31), chips(0.85)
     assert struck[0] == ("wall: slides 4 N ⚡ 2.5 N.s", "slides", "yes")

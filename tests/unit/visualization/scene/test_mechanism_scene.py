@@ -116,7 +116,7 @@ def test_a_lagrangian_alone_can_be_drawn_on_frames_of_the_user_s(scene_of):
 def test_a_link_reaches_from_point_to_point(scene_of):
     """The ends of its cylinder are the two points, whatever they are given relative to."""
     model = lagrangian_alone()
-    A, (_, O) = model.looks[0].body, model.ground
+    A, (_, O) = model.appearance_items[0].body, model.ground
     start, end = O.locatenew("start", 0.3 * A.x), O.locatenew("finish", 1.5 * A.x - 1.6 * A.y)
     model.link(A, start, end, radius=0.05)
     scene = scene_of(model)
@@ -133,7 +133,7 @@ def test_a_link_reaches_from_point_to_point(scene_of):
 
 def test_a_lagrangian_alone_without_looks_has_no_scene(scene_of):
     model = lagrangian_alone()
-    model.looks.clear()
+    model.appearance_items.clear()
     assert scene_of(model) is None
 
 
@@ -152,7 +152,7 @@ def test_looks_are_judged_with_everything_else():
     text = str(raised.value)
     for part in ("'a box' is no shape", "size of -1", "height, which is no parameter", "no color 'red'"):
         assert part in text
-    for part in ("frame cart_frame needs a point", "opacity of 0", "cannot be traced", "an arrow is asked of"):
+    for part in ("frame cart_frame needs a point", "opacity of 0", "cannot be traced", "an arrow is requested for"):
         assert part in text
     with pytest.raises(ModelError, match="need an inertial frame"):
         check_model(lagrangian_alone(ground=False))

@@ -161,7 +161,7 @@ def test_what_cannot_be_told_is_said_together() -> None:
     model.output_angular_acceleration("alpha", O)
     with pytest.raises(ModelError) as caught:
         mechanism_of(model)
-    assert str(caught.value).count("is asked of") == 3
+    assert str(caught.value).count("is requested for") == 3
     sphere = mb2fmu.load("models/two_rods.py")
     stranger = me.RigidBody("stranger")
     sphere.output_momenta("p", [stranger])

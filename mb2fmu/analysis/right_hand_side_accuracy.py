@@ -28,7 +28,7 @@ _SMALLEST_MAGNITUDE = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class NumericalConditioning:
+class RightHandSideAccuracy:
     """Digits of x' at one point.
 
     Attributes:
@@ -57,9 +57,9 @@ class NumericalConditioning:
         )
 
 
-def compute_numerical_conditioning(
+def compute_right_hand_side_accuracy(
     program: Program, t: float, x: Sequence[float] | Floats, r: Sequence[float] | Floats, p: Sequence[float] | Floats
-) -> NumericalConditioning:
+) -> RightHandSideAccuracy:
     """Return how many digits of x' are right at a point.
 
     Args:
@@ -88,7 +88,7 @@ def compute_numerical_conditioning(
         moved = [values * (1.0 + _UNIT_ROUND_OFF * generator.choice([-1.0, 1.0], len(values))) for values in given[:4]]
         spread = np.maximum(spread, _relative_errors(exact([*moved, given[4]]), expected))
     digits = _correct_digits(_relative_errors([mpmath.mpf(float(value)) for value in found], expected))
-    return NumericalConditioning(program.layout.states, digits, _correct_digits(spread))
+    return RightHandSideAccuracy(program.layout.states, digits, _correct_digits(spread))
 
 
 def _relative_errors(found: Sequence[mpmath.mpf], expected: Sequence[mpmath.mpf]) -> Floats:

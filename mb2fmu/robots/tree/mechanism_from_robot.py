@@ -26,12 +26,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternion_frames,
     stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs
@@ -43,7 +43,7 @@ from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
 from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
-from mb2fmu.robots.tree.exact_components import (
+from mb2fmu.robots.tree.exact_sympy_components import (
     axis_rotation,
     axis_vector,
     constant_rotation,
@@ -104,15 +104,15 @@ class _RobotReader:
         )
         scenery = replace(
             scenery,
-            bendings=tuple(self.bending.form_bendings(self.definition.looks)),
+            bendings=tuple(self.bending.form_bendings(self.definition.appearance_items)),
             hidden_bodies=tuple(each.name for link in self.robot.flexible for each in link.body.particles),
         )
         d = self.definition
         records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
         records = self._add_contacts(self._add_loop_rows(records))
         joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
-        asked = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=asked, joints=joints)
+        named = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
+        numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=named, joints=joints)
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _form_tree_records(
@@ -400,7 +400,7 @@ class _RobotReader:
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             inertial = part.body_inertia
             if inertial is None:
-                if self.inverse:  # efforts are handed on from body to body
+                if self.inverse:  # efforts are passed from body to body
                     self.body_of[i] = len(bodies)
                     bodies.append(
                         Body(part.name, self.part_origin[i], self.part_frame[i], sm.S.Zero, sm.zeros(3).as_immutable())

@@ -202,7 +202,7 @@ class ModeChangeProcessor:
             self._change(due, at, 0.0 if len(changed) > 2 * len(self._places) else _STICKING_TOLERANCE)
 
     def _hold_again(self, at: MotionPointSensitivity, changed: list[str]) -> bool:
-        """Hold a sign again that was let go and is driven back, since others slip, too; each once in an event."""
+        """Hold a sign again that was released and is driven back, since others slip, too; each once in an event."""
         signs = [k for k in range(self._margins) if self._kinds[k] == "sticking"]
         if len(signs) < 2:
             return False

@@ -195,8 +195,8 @@ def emit_derivative_sources(
     files = _render_equations_files(print_derivative_functions(native, motion.printed, part), native.program)
     named = list_translation_units(motion.sources.joined(FileTree(files).move_under("sources")))
     listed = {
-        "equations": [name for name in named if is_motion_equation_unit(name)],
-        "others": [name for name in named if not is_motion_equation_unit(name)],
+        "equations": [name for name in named if is_motion_equation_translation_unit(name)],
+        "others": [name for name in named if not is_motion_equation_translation_unit(name)],
     }
     files["CMakeLists.txt"] = render_c_template("CMakeLists.txt.jinja", interface=interface, **listed)
     more = read_operation_c_files(native.program)  # those of the derivatives alone
@@ -301,7 +301,7 @@ def list_translation_units(sources: FileTree) -> tuple[str, ...]:
     return tuple(name for name in ("unit.c", TABLES_FILE, *names) if f"sources/{name}" in sources.files)
 
 
-def is_motion_equation_unit(name: str) -> bool:
+def is_motion_equation_translation_unit(name: str) -> bool:
     """Return whether a translation unit has equations of motion, compiled for several kinds of processors.
 
     Args:

@@ -32,23 +32,23 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     TorqueLoad,
 )
+from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternion_frames,
     stabilize_quaternion_length,
 )
-from mb2fmu.mechanics.mechanism.records.requested_outputs import ExpressionOutput
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSides
+from mb2fmu.systems.splitting.cut_joint_topology import CutJoint, find_cut_joint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
-from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies
-from mb2fmu.systems.splitting.system_cut_joint_topology import CutJoint, find_cut_joint
-from mb2fmu.systems.splitting.system_joint_cut_records import (
+from mb2fmu.systems.splitting.joint_replacement_records import (
     CutJointMechanism,
     RenumberedFramesAndPoints,
     TransmissionLineWave,
 )
+from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
+from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies
 
 JointCompliance = Literal["bushing", "line"]
 

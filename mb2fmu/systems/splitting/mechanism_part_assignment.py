@@ -10,11 +10,11 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.systems.splitting.joint_cut import JointCompliance, replace_joint_by_coupling
+from mb2fmu.systems.splitting.joint_replacement import JointCompliance, replace_joint_by_coupling
+from mb2fmu.systems.splitting.joint_replacement_records import TransmissionLineWave
 from mb2fmu.systems.splitting.mechanism_cut_records import CutKind, CutMethod, MechanismCut
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies, Symbols
-from mb2fmu.systems.splitting.system_joint_cut_records import TransmissionLineWave
 from mb2fmu.systems.wired_system import CouplingError
 
 CUT_METHODS: dict[CutKind, tuple[CutMethod, ...]] = {
@@ -137,7 +137,7 @@ def _find_unsuitable_features(mechanism: Mechanism) -> Iterator[Fault]:
         problem = "its loads or outputs name positions and velocities of points, which are not assigned to parts"
         yield Fault(problem, remedy="cut the model without position_of and velocity_of")
     if mechanism.constraint_forces or mechanism.u_auxiliary:
-        yield Fault("it has auxiliary speeds", remedy="leave them out; ask for reactions by output_reaction")
+        yield Fault("it has auxiliary speeds", remedy="leave them out; request reactions by output_reaction")
 
 
 def _list_cuttable_names(mechanism: Mechanism) -> dict[str, tuple[CutKind, int]]:

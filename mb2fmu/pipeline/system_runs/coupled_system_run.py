@@ -22,11 +22,11 @@ from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.model.model_loading import load_object_by_annotation, locate_model_file
-from mb2fmu.pipeline.derivation.hybrid_models import needs_event_handling
+from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
-from mb2fmu.pipeline.derivation.stage_stopwatch import Stopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import check_parquet, format_parquet
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent
@@ -35,10 +35,10 @@ from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMaste
 from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_component
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
+from mb2fmu.systems.port_and_bond_records import list_converted_inputs
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
-from mb2fmu.systems.system_port_links import list_converted_inputs
 from mb2fmu.systems.system_report import render_system_page
 from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, UnstableSystemError, simulate_system
 from mb2fmu.systems.system_wiring import find_system_declaration_faults, wire_system
@@ -159,10 +159,11 @@ def _load_components(system: CoupledSystem, folder: Path, observer: StageObserve
         except ToolError:
             raise
         except Mb2FmuError as error:
-            told = error.faults or (Fault(str(error)),)
+            faults_of_component = error.faults or (Fault(str(error)),)
             where = f"{declared.where}, {declared.name}"
             faults += [
-                Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy) for each in told
+                Fault(f"{each.where}: {each.what}" if each.where else each.what, where, each.remedy)
+                for each in faults_of_component
             ]
     if faults:
         others = list(
@@ -253,7 +254,7 @@ def run_coupled_system(
         SystemRunError: If a component fails during the run; files and results up to there are written all the same.
     """
     _check_request(masters, parquet=parquet)
-    stage = Stopwatch(observer)
+    stage = StageStopwatch(observer)
     joined = wire_loaded_system(system, arguments=arguments, observer=observer)
     target, name = Path(folder), joined.system.name
     files = _form_publication_files(joined, ssp)
@@ -280,7 +281,7 @@ def run_coupled_system(
     answers: tuple[ForeignMasterResult, ...] = ()
     if masters:
         run = joined.system.run_settings
-        with stage("ask other masters"):
+        with stage("run other masters"):
             wanted = [each.name for each in truth] or list(motion.names)
             answers = run_foreign_masters(
                 masters,
@@ -298,9 +299,9 @@ def run_coupled_system(
 
 
 def _progress_callback(observer: StageObserver | None, stage: str) -> Callable[[float], None] | None:
-    """Tell an observer with a method ``report_progress`` which part of a stage is done."""
-    told: Callable[[str, float], None] | None = getattr(observer, "report_progress", None)
-    return None if told is None else partial(told, stage)
+    """Notify an observer with a method ``report_progress`` which part of a stage is done."""
+    report_progress: Callable[[str, float], None] | None = getattr(observer, "report_progress", None)
+    return None if report_progress is None else partial(report_progress, stage)
 
 
 def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:

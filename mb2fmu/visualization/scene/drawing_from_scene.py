@@ -192,19 +192,19 @@ def _normalize_vectors(vectors: Floats) -> Floats:
     return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0))
 
 
-def draw_motion(scene: Scene, motion: StateTrajectory, ghost: StateTrajectory | None = None) -> Drawing:
+def draw_motion(scene: Scene, motion: StateTrajectory, overlay: StateTrajectory | None = None) -> Drawing:
     """Evaluate a scene along a motion.
 
     Args:
         scene: What there is.
         motion: How it moves.
-        ghost: The same mechanism, as the reference moves.
+        overlay: The same mechanism, as the reference moves.
     """
     artist = _DrawingBuilder(scene, evaluate_scene_poses(scene, motion))
     drawing = artist.drawing(locate_contacts(scene, motion))
-    if ghost is None:
+    if overlay is None:
         return drawing
-    return replace(drawing, reference_poses=artist.poses(evaluate_scene_poses(scene, ghost)))
+    return replace(drawing, reference_poses=artist.poses(evaluate_scene_poses(scene, overlay)))
 
 
 def draw_start_position(scene: Scene) -> Drawing:
@@ -614,7 +614,7 @@ def choose_viewpoint(
 
     Args:
         where: All points over time.
-        mechanism: Indices of the points that tell whether there is a plane.
+        mechanism: Indices of the points that show whether there is a plane.
         moving: Middles of what moves, at the start, shape (n, 3).
         standing: Middles of the shapes that do not, shape (m, 3).
     """

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.numpy import SciPyPrinter
 
-from mb2fmu.model.shared_subexpressions import lambdify_with_shared_parts
+from mb2fmu.model.expression_traversal import lambdify_with_shared_parts
 
 
 def lambdify_for_numpy(

@@ -19,7 +19,7 @@ import numpy as np
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, find_result_dependencies
 from mb2fmu.compiler.program.scalar_program import Op, Program
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import DescribedTerminalMember, MemberKind, Terminal
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
 from mb2fmu.model.declarations.model_declarations import Declarations
@@ -50,9 +50,7 @@ def describe_fmu_terminals(
 
 def _convert_declared_terminal(terminal: DeclaredTerminal) -> Terminal:
     """Return a terminal that the model declares."""
-    members = tuple(
-        DescribedTerminalMember(member.name, str(member.variable), member.kind) for member in terminal.members
-    )
+    members = tuple(TerminalMember(member.name, str(member.variable), member.kind) for member in terminal.members)
     return Terminal(terminal.name, members, terminal.description)
 
 
@@ -136,10 +134,10 @@ def _find_coordinate(
 def _make_input_terminal(item: Input, speed: Speed, coordinate: Coordinate | None, kind: MemberKind) -> Terminal:
     """Return the terminal of an input that does work: effort, coordinate, speed; an outflow counts negative."""
     flow, position, rate = _ROTATION_MEMBERS if parse_unit(speed.unit).exponents[-1] else _TRANSLATION_MEMBERS
-    members = [DescribedTerminalMember(flow, item.name, kind)]
+    members = [TerminalMember(flow, item.name, kind)]
     if coordinate is not None:
-        members.append(DescribedTerminalMember(position, coordinate.name))
-    members.append(DescribedTerminalMember(rate, speed.name))
+        members.append(TerminalMember(position, coordinate.name))
+    members.append(TerminalMember(rate, speed.name))
     description = (
         f"{item.name} does work on {speed.name}: power = {'' if kind == 'inflow' else '-'}{item.name} {speed.name}"
     )

@@ -45,28 +45,28 @@ def get_model_scene(derivation: Derivation) -> Scene:
     return scene
 
 
-def read_scene_of_fmu(unit: FileTree, where: str) -> Scene:
+def read_scene_of_fmu(fmu: FileTree, where: str) -> Scene:
     """Return the scene that an FMU carries.
 
     Raises:
         PackageError: If it carries none.
         ValidationError: If its description cannot be read.
     """
-    if visualization.SCENE_FILE not in unit.files:
+    if visualization.SCENE_FILE not in fmu.files:
         from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
-        read_fmu_description(unit)  # what cannot be read is the cause
+        read_fmu_description(fmu)  # what cannot be read is the cause
         remedy = "animate it by its model: mb2fmu animate NAME.fmu --model MODEL.py; FMUs of mb2fmu carry their scene"
         raise PackageError(
             f"{where} cannot be animated:", [Fault("the FMU does not say what it looks like", "", remedy)]
         )
-    return visualization.Scene.from_json(unit[visualization.SCENE_FILE], where)
+    return visualization.Scene.from_json(fmu[visualization.SCENE_FILE], where)
 
 
 def draw_fmu_motion(
-    path: Path, unit: FileTree, scene: Scene, ghost: StateTrajectory | None
+    path: Path, fmu: FileTree, scene: Scene, overlay: StateTrajectory | None
 ) -> tuple[Drawing, PlotSignals]:
-    """Run an FMU through the scene's experiment; its reference is the default ghost.
+    """Run an FMU through the scene's experiment; the reference that it carries is drawn by default.
 
     Raises:
         ValidationError: If the FMU lacks the scene's variables, or cannot be run here.
@@ -88,7 +88,7 @@ def draw_fmu_motion(
         z=(),
         tolerance=scene.tolerance,
     )
-    known = read_fmu_description(unit).variables
+    known = read_fmu_description(fmu).variables
     outputs = [variable for variable in scene.outputs if variable.name in known and known[variable.name].is_double]
     variables = [*scene.states, *outputs]
     found = validation.simulate_fmu(path, run, [variable.name for variable in variables])
@@ -99,11 +99,11 @@ def draw_fmu_motion(
     signals = visualization.PlotSignals(
         tuple(variable.name for variable in variables), tuple(variable.unit for variable in variables), found.values
     )
-    return visualization.draw_motion(scene, motion, ghost or _read_stored_reference(unit, scene, motion)), signals
+    return visualization.draw_motion(scene, motion, overlay or _read_stored_reference(fmu, scene, motion)), signals
 
 
 def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawing, PlotSignals]:
-    """Draw a validated FMU; the reference is the ghost."""
+    """Draw a validated FMU; the reference is drawn beside it."""
     run, reference = result.reference.experiment, result.reference.trajectory
     rows = np.unique(np.rint(np.linspace(0, len(run.time) - 1, min(len(run.time), _MAX_SAMPLES))).astype(int))
     names = [variable.name for variable in scene.states]
@@ -122,12 +122,12 @@ def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawi
     return visualization.draw_motion(scene, *motions), signals
 
 
-def _read_stored_reference(unit: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
+def _read_stored_reference(fmu: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
     """Return the reference trajectory in the FMU at the motion's times, if it has all states."""
     path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
-    if path not in unit.files:
+    if path not in fmu.files:
         return None
-    rows = list(csv.reader(io.StringIO(unit[path].decode())))
+    rows = list(csv.reader(io.StringIO(fmu[path].decode())))
     column = {name: k for k, name in enumerate(rows[0])}
     names = [variable.name for variable in scene.states]
     if any(name not in column for name in names):

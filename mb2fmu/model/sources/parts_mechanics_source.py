@@ -79,7 +79,7 @@ class Parts:
                 yield from (Fault(f"{symbol} {what}", where, f"add it to {whole}") for symbol in strange)
 
 
-def extract_joints_method(joints: JointsMethod) -> Any:
+def get_method_of_joints_method(joints: JointsMethod) -> Any:
     """Return the method of a ``JointsMethod``; Kane's method of its parts if its equations are not formed yet."""
     if joints.method is not None:
         return joints.method

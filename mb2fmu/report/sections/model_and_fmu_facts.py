@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from mb2fmu.fmu.integration_method_table import find_solver_by_kind
-from mb2fmu.fmu.interface.fmu_interface import Capabilities, FmuInterface, FmuSolverSettings, FmuVariable
+from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 from mb2fmu.report.number_format import format_declared_number
-from mb2fmu.report.pages.report_page_records import Fact, VariableRow
+from mb2fmu.report.pages.report_page_records import ReportFact, VariableRow
 from mb2fmu.version import __version__
 
 _ROLE_DESCRIPTIONS = {
@@ -26,7 +26,7 @@ _ROLE_DESCRIPTIONS = {
 }
 
 
-def list_fmu_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[Fact, ...]:
+def list_fmu_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> tuple[ReportFact, ...]:
     """Return standard, kinds and platforms of the FMU, and its tools; nothing for a foreign FMU."""
     if interface is None:
         return ()
@@ -37,7 +37,7 @@ def list_fmu_facts(interface: FmuInterface | None, platforms: Sequence[str]) -> 
         ("Runs on", ", ".join(platforms)),
         ("Made by", f"mb2fmu {__version__}"),
     ]
-    return tuple(Fact(term, text) for term, text in facts if text)
+    return tuple(ReportFact(term, text) for term, text in facts if text)
 
 
 def summarize_fmu(equations: EquationsOfMotion, interface: FmuInterface, platforms: Sequence[str]) -> str:
@@ -57,27 +57,27 @@ def summarize_fmu(equations: EquationsOfMotion, interface: FmuInterface, platfor
 
 def list_model_facts(
     definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
-) -> tuple[Fact, ...]:
+) -> tuple[ReportFact, ...]:
     """Return size of the mechanism, source of the mechanics, experiment; of the FMU only what is known."""
     experiment = definition.experiment
     dependent = len(equations.u_dependent)
     speeds = f"{len(equations.u)}" + (f", {dependent} of them dependent" if dependent else "")
     facts = [
-        Fact("Source", definition.origin),
-        Fact("Equations by" if interface else "Reference by", METHOD_TITLES[equations.method]),
-        Fact("Coordinates", f"{len(equations.q)}"),
-        Fact("Speeds", speeds),
-        Fact("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
-        Fact("Constraints", _describe_constraints(equations), note=_describe_projection_accuracy(equations)),
-        Fact("Parameters", f"{len(definition.parameters)}"),
-        Fact("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
-        Fact("Outputs", f"{len(equations.outputs)}"),
-        Fact(
+        ReportFact("Source", definition.origin),
+        ReportFact("Equations by" if interface else "Reference by", METHOD_TITLES[equations.method]),
+        ReportFact("Coordinates", f"{len(equations.q)}"),
+        ReportFact("Speeds", speeds),
+        ReportFact("Auxiliary states", f"{len(equations.z)}" if equations.z else ""),
+        ReportFact("Constraints", _describe_constraints(equations), note=_describe_projection_accuracy(equations)),
+        ReportFact("Parameters", f"{len(definition.parameters)}"),
+        ReportFact("Inputs", ", ".join(record.name for record in definition.inputs) or "none"),
+        ReportFact("Outputs", f"{len(equations.outputs)}"),
+        ReportFact(
             "Experiment",
             f"0 to {format_declared_number(experiment.stop)} s in steps of {format_declared_number(experiment.step)} s",
         ),
-        Fact("Solver of the FMU", _describe_solver(interface.solver, experiment.step) if interface else ""),
-        Fact("The FMU", _describe_capabilities(interface.capabilities) if interface else ""),
+        ReportFact("Solver of the FMU", _describe_solver(interface.solver, experiment.step) if interface else ""),
+        ReportFact("The FMU", _describe_capabilities(interface.capabilities) if interface else ""),
     ]
     return tuple(fact for fact in facts if fact.text)
 
@@ -171,7 +171,7 @@ def _describe_solver(solver: FmuSolverSettings, step: float) -> str:
     return f"{row.title}, relative tolerance {format_declared_number(solver.tolerance)}"
 
 
-def _describe_capabilities(capabilities: Capabilities) -> str:
+def _describe_capabilities(capabilities: FmuCapabilities) -> str:
     """Say what the FMU can do, and what it needs."""
     parts = [
         "its state can be saved, restored and serialized" if capabilities.state else "",

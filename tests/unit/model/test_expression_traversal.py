@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu.model.shared_subexpressions import (
+from mb2fmu.model.expression_traversal import (
     extract_repeated_subexpressions,
     iterate_distinct_subexpressions,
     lambdify_with_shared_parts,

@@ -27,17 +27,17 @@ REFERENCE_MANIFEST = f"{REFERENCE_FOLDER}/fmi-ls-manifest.xml"
 _TABLE_TYPES = frozenset({"text/csv", ""})
 
 
-def find_beside_or_carried_reference(path: Path) -> AuditReferenceRun | None:
+def find_reference_run_of_fmu(path: Path) -> AuditReferenceRun | None:
     """Return the recorded run beside an FMU, else one that it carries; None where there is none.
 
     Raises:
         Mb2FmuError: If there is one beside it that cannot be used, or the archive cannot be read.
     """
     reference_beside = find_audit_reference_run(path)
-    return reference_beside or read_carried_reference(read_archive(path).contents)[0]
+    return reference_beside or read_embedded_reference_run(read_archive(path).contents)[0]
 
 
-def read_carried_reference(files: Mapping[str, bytes]) -> tuple[AuditReferenceRun | None, list[Fault]]:
+def read_embedded_reference_run(files: Mapping[str, bytes]) -> tuple[AuditReferenceRun | None, list[Fault]]:
     """Return the recorded run in an archive, and what is wrong with the files that its manifest names.
 
     Args:

@@ -18,7 +18,7 @@ from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.script_run import run_script
 from mb2fmu.model.source_location import find_user_line
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.mechanics_parts import extract_joints_method
+from mb2fmu.model.sources.parts_mechanics_source import get_method_of_joints_method
 
 
 class ScriptMechanics:
@@ -29,7 +29,7 @@ class ScriptMechanics:
     """
 
     def __init__(self, made: Any) -> None:
-        self.mechanics = extract_joints_method(made) if isinstance(made, JointsMethod) else made
+        self.mechanics = get_method_of_joints_method(made) if isinstance(made, JointsMethod) else made
         self._symbols: dict[str, Any] = {}
         for symbol in list_mechanics_symbols(self.mechanics):
             self._symbols.setdefault(format_symbol_as_word(symbol), symbol)

@@ -17,7 +17,7 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.source_location import find_user_line
-from mb2fmu.model.sources.mechanics_parts import Parts
+from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics, RecordedLoad
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class AddedLoadDeclarations:
         return element
 
     def add_loads(self, *loads: Any, potential: sm.Expr | None = None) -> None:
-        """Add loads to any kind of mechanics; the objects that were handed over stay unchanged.
+        """Add loads to any kind of mechanics; the source objects stay unchanged.
 
         Args:
             loads: (point, frame or body, vector) or SymPy's ``Force``, ``Torque`` and actuators; with a robot
@@ -156,7 +156,7 @@ def add_loads_to_mechanics(mechanics: Mechanics, loads: Sequence[Any]) -> Mechan
     from the same objects.
 
     Args:
-        mechanics: As handed over.
+        mechanics: As given.
         loads: As :meth:`AddedLoadDeclarations.add_loads` takes them.
     """
     if isinstance(mechanics, RecordBasedMechanics):

@@ -74,7 +74,7 @@ def _describe_largest_error_place(result: TableComparison, column: DataColumnCom
 
 def _form_column_row(result: TableComparison, column: DataColumnComparison) -> ErrorRow:
     """Return one column as a row of the report."""
-    said = f"{column.expected:.6g} in the table, {column.found:.6g} of the FMU"
+    values = f"{column.expected:.6g} in the table, {column.found:.6g} of the FMU"
     return ErrorRow(
         name=column.name,
         anchor="",
@@ -87,7 +87,7 @@ def _form_column_row(result: TableComparison, column: DataColumnComparison) -> E
         when=make_display_number(column.time),
         verdict=column.verdict,
         state="good" if column.verdict == "passed" else "bad",
-        remark=f"row {column.row}: {said}" if result.points else said,
+        remark=f"row {column.row}: {values}" if result.points else values,
     )
 
 

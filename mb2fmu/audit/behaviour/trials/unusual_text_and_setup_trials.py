@@ -21,7 +21,7 @@ from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATIO
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.behaviour.trials.naming_and_logging_trials import find_unused_value_reference
 from mb2fmu.audit.description.description_records import DescribedVariable
-from mb2fmu.audit.findings import RuleViolation
+from mb2fmu.audit.rules_and_findings import RuleViolation
 
 UNUSUAL_TEXTS = (b"", b"100 %s %d", "größer ✓".encode(), b"a, \"b\"\\n'c'", b" blanks beside it ", b"two\nlines\t.",
          b"Upper and LOWER", "e\u0301 \U0001d11e\r\n".encode(), b"x")  # fmt: skip
