@@ -221,9 +221,13 @@ def write_json_result(facts: Mapping[str, Any], json_file: Path | None) -> bool:
     Returns:
         Whether it went to stdout, instead of the text.
     """
+    return json_file is not None and write_json_text(json.dumps(facts, indent=2) + "\n", json_file)
+
+
+def write_json_text(text: str, json_file: Path | None) -> bool:
+    """Write JSON where ``--json`` says; return whether it went to stdout, instead of the text."""
     if json_file is None:
         return False
-    text = json.dumps(facts, indent=2) + "\n"
     if str(json_file) == "-":
         click.echo(text, nl=False)
         return True

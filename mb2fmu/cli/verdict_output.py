@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mb2fmu.cli.command_options import is_quiet_option_given, is_verbose_option_given, json_file_option
+from mb2fmu.cli.command_options import is_quiet_option_given, is_verbose_option_given, json_file_option, write_json_text
 from mb2fmu.cli.stage_progress_display import seconds_since_start
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _finish_validation(
     from mb2fmu.report.verdict_summary import summarize_validation
 
     text = result.to_json(timings=True) if json_file is not None else ""
-    if not _write_requested_json(text, json_file):
+    if not write_json_text(text, json_file):
         headline, lines = summarize_validation(result, made, files, seconds_since_start())
         print_summary(headline, lines, lambda width: format_terminal_verdict_blocks(result, width))
     click.get_current_context().exit(0 if result.passed else 1)
@@ -81,7 +81,7 @@ def print_data_table_verdicts(results: Sequence[TableComparison], json_file: Pat
     )
 
     text = format_measurements_as_json(results) if json_file is not None else ""
-    if not _write_requested_json(text, json_file) and not is_quiet_option_given():
+    if not write_json_text(text, json_file) and not is_quiet_option_given():
         console = _make_terminal_console()
         for block in format_measurements_for_terminal(results, console.width):
             console.print(block)
@@ -122,16 +122,3 @@ def _make_terminal_console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH_CHARACTERS, highlight=False)
-
-
-def _write_requested_json(text: str, json_file: Path | None) -> bool:
-    """Write JSON where ``--json`` says; return whether it went to stdout, instead of the text."""
-    if json_file is None:
-        return False
-    if str(json_file) == "-":
-        click.echo(text, nl=False)
-        return True
-    from mb2fmu import pipeline
-
-    pipeline.write(json_file, text.encode())
-    return False

@@ -26,10 +26,23 @@ def compute_cache_key(compiler_settings: Iterable[str], sources: Mapping[str, by
         compiler_settings: The compiler's version and the options that it gets.
         sources: File name → content.
     """
-    digest = hashlib.sha256(_LIBRARY_CACHE_VERSION)
-    parts = [text.encode() for text in compiler_settings]
-    for path in sorted(sources):
-        parts += [path.encode(), sources[path]]
+    return hash_texts_and_files(
+        _LIBRARY_CACHE_VERSION, compiler_settings, {path: sources[path] for path in sorted(sources)}
+    )
+
+
+def hash_texts_and_files(version: bytes, texts: Iterable[str], files: Mapping[str, bytes]) -> str:
+    """Return a hash of texts, and of names and contents of files, in their order.
+
+    Args:
+        version: Of what the hash is a key of.
+        texts: In order.
+        files: Name → content.
+    """
+    digest = hashlib.sha256(version)
+    parts = [text.encode() for text in texts]
+    for path, content in files.items():
+        parts += [path.encode(), content]
     for part in parts:
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 import threading
@@ -17,7 +16,7 @@ from typing import Literal, Protocol, Self
 
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache
+from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache, hash_texts_and_files
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options
 from mb2fmu.fmu.toolchain.fmu_build_folder import (
@@ -222,16 +221,10 @@ class FmuCompilation:
 
     def _key(self, platform: Platform, sources: FileTree, kind: bytes) -> str:
         """Return a hash of everything that these sources' binaries depend on."""
-        digest = hashlib.sha256(kind)
         texts = [self._tool.version, *self._linker_arguments[platform]]
         made = list_platform_translation_units(sources, self._order, platform)
         texts += [word for each in made for word in (each.source, *each.arguments)]
-        parts = [text.encode() for text in texts]
-        for path in list_compiler_input_files(sources):
-            parts += [path.encode(), sources[path]]
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "little") + part)
-        return digest.hexdigest()
+        return hash_texts_and_files(kind, texts, {path: sources[path] for path in list_compiler_input_files(sources)})
 
 
 def _platform_binary(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:

@@ -385,11 +385,7 @@ class _RobotFileEquations:
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
         values = list(point.values[: 1 + len(self._items)])
-        state = self._form_robot_state(values)
-        M, f = self._import.equations(state)
-        added_forces, added_force_sizes = self._added_forces.evaluate_forces(
-            values, self._motions(self._added_forces.links, state), len(f)
-        )
+        M, f, added_forces, added_force_sizes = self._evaluate_import(values)
         f = f + added_forces
         # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
         rotational_accelerations = self._estimate_rotational_accelerations(values)
@@ -423,11 +419,7 @@ class _RobotFileEquations:
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
         values = list(point.values[: 1 + len(self._items)])
-        state = self._form_robot_state(values)
-        M, f = self._import.equations(state)
-        added, size_of_added = self._added_forces.evaluate_forces(
-            values, self._motions(self._added_forces.links, state), len(f)
-        )
+        M, f, added, size_of_added = self._evaluate_import(values)
         u_dot, outputs = np.zeros(len(f)), {}
         changed_values = list(self._iterate_prescribed())
         for motion, column, _ in changed_values:
@@ -439,6 +431,12 @@ class _RobotFileEquations:
         for _, column, name in changed_values:
             outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FRACTION * float(size[column]))
         return AccelerationSample(point, {INDEPENDENT_IMPORT: {}}, {}, outputs=outputs)
+
+    def _evaluate_import(self, values: list[float]) -> tuple[Array, Array, Array, Array]:
+        """Return M and f of the file, the added forces, and the sizes of their terms."""
+        state = self._form_robot_state(values)
+        M, f = self._import.equations(state)
+        return M, f, *self._added_forces.evaluate_forces(values, self._motions(self._added_forces.links, state), len(f))
 
     # --- loops -------------------------------------------------------------------------------------------------------
 

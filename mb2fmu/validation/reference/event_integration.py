@@ -272,6 +272,17 @@ class _EventStepLoop:
         require_slope_at_start(t, solver.f, y[np.newaxis])
         return solver
 
+    def _make_step(self, solver: DOP853, y: Floats, r: Sequence[float]) -> None:
+        """Make a step; y: where the integration began, for the message.
+
+        Raises:
+            ValidationError: If the solver or a contact stands still.
+        """
+        failure = solver.step()
+        if failure:
+            self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
+            raise make_integration_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
+
     def _integrate_to_event(
         self, t: float, end: float, y: Floats, r: Sequence[float], largest_step: float
     ) -> tuple[float, Floats]:
@@ -279,10 +290,7 @@ class _EventStepLoop:
         solver = self._make_solver(t, y, end, r, largest_step)
         while solver.status == "running":
             before = (solver.t, solver.y.copy())
-            failure = solver.step()
-            if failure:
-                self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_integration_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
+            self._make_step(solver, y, r)
             if self._evaluations_spent + solver.nfev > self._budget:
                 reason = f"{self._budget} evaluations are spent"
                 raise make_integration_standstill_error(solver.t, reason, np.vstack([y, solver.y]))
@@ -332,10 +340,7 @@ class _EventStepLoop:
         before = self._margins(t, y, r)
         solver = self._make_solver(t, y, instant, r, largest_step)
         while solver.status == "running":
-            failure = solver.step()
-            if failure:
-                self.numeric.check_contact_effects(solver.t, solver.y[:-1], r, self.prepared, self.modes)
-                raise make_integration_standstill_error(solver.t, failure.rstrip("."), np.vstack([y, solver.y]))
+            self._make_step(solver, y, r)
         self._evaluations_spent += solver.nfev
 
         def look_back() -> list[Floats]:

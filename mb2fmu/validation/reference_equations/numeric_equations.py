@@ -485,15 +485,19 @@ class NumericEquations:
         *z_dot, power = self._late_plan(values)
         return values, constraints, np.array([*numbers[:n_q], *u_dot[self._independent], *z_dot]), power
 
+    def _split_dynamics(self, numbers: Sequence[float]) -> tuple[Floats, Floats, Floats]:
+        """Return M, shape (rows, n_u), f and gamma, from these row by row."""
+        rows, n_u = self.rows, self.n_u
+        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
+        return M, np.array(numbers[rows * n_u : rows * n_u + rows]), np.array(numbers[rows * n_u + rows :])
+
     def _set_multipliers(
         self, values: list[float], numbers: Sequence[float], constraints: list[float], u_dot: Floats
     ) -> None:
         """Set λ of least norm in A^T λ = f - M u', if outputs need it."""
         if not self._needs_multipliers:
             return
-        rows, n_u = self.rows, self.n_u
-        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
-        f = np.array(numbers[rows * n_u : rows * n_u + rows])
+        M, f, _ = self._split_dynamics(numbers)
         A, _ = self._rows(constraints)
         speed_units = self.typical[self.n_q :]
         multipliers = np.linalg.lstsq(
@@ -521,14 +525,11 @@ class NumericEquations:
 
     def _accelerations(self, values: list[float], numbers: list[float], constraints: list[float]) -> Floats:
         """Return accelerations u' of all speeds from M, f, gamma (row by row) and A, at the slots' state."""
-        rows, n_u = self.rows, self.n_u
-        M = np.array(numbers[: rows * n_u]).reshape(rows, n_u)
-        f = np.array(numbers[rows * n_u : rows * n_u + rows])
+        M, f, gamma = self._split_dynamics(numbers)
         if not self.m:
             return solve_linear_system(M, f[:, None], "the accelerations")[:, 0]
         A, _ = self._rows(constraints)
-        gamma = np.array(numbers[rows * n_u + rows :])
-        if rows < n_u:
+        if self.rows < self.n_u:
             stacked_matrix = np.concatenate([M, A])
             return solve_linear_system(stacked_matrix, np.concatenate([f, -gamma])[:, None], "the accelerations")[:, 0]
         # Null space: A D = U S Vt, D the units of the speeds; u' = D (v_p + Z w) with A D Z = 0, and

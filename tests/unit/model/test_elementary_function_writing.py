@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 import sympy as sm
-from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS, lambdify_for_numpy
 
 from mb2fmu.model.elementary_function_writing import write_elementary_function
+from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS, lambdify_for_numpy
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 x, y, z = sm.symbols("x y z")

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.trials import partial_derivative_trials
 def refused(status: int) -> Any:
     """The check at a point, whose first change the FMU refuses."""
 
-    def check(*_: Any, in_parts: bool) -> Any:
+    def check(*_: Any, **__: Any) -> Any:
         raise RefusedCallError("fmi2GetReal", status, "the loops do not close", "Continuous-Time Mode")
         yield
 
