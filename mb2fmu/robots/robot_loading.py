@@ -12,6 +12,7 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.file_formats.urdf_import import read_urdf
+from mb2fmu.robots.file_formats.xacro_expansion import expand_xacro_macros
 from mb2fmu.robots.model_from_robot import make_model_from_robot
 from mb2fmu.robots.robot_file_suffixes import MJCF, ROBOT_FILE_KINDS, SDF, URDF
 from mb2fmu.robots.robot_settings import RobotSettings, parse_robot_settings, read_robot_settings_file
@@ -37,7 +38,7 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     ``settings`` names another side file.
 
     Args:
-        path: URDF, or xacro whose macros are expanded; MJCF; SDF.
+        path: URDF; xacro (macros take the package ``xacrodoc`` or ``xacro``); MJCF; SDF.
         arguments: Name → value of settings (:class:`RobotSettings`).
         kind: Class of the model.
 
@@ -57,9 +58,9 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     format_ = ROBOT_FILE_KINDS[path.suffix.lower()]
     read = _READERS[format_]
     if faults or further:
-        known = _setting_name_faults(lambda: read(path.read_bytes(), path), settings)
+        known = _setting_name_faults(lambda: read(read_robot_file(path), path), settings)
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
-    model = make_model_from_robot(read(path.read_bytes(), path), settings, kind, format_)
+    model = make_model_from_robot(read(read_robot_file(path), path), settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
     model.mechanics.settings_file, model.mechanics.arguments = side_file, frozenset(arguments)
     return model
@@ -76,6 +77,16 @@ def _setting_name_faults(read: Callable[[], RobotDescription], settings: RobotSe
     except ModelError as error:
         return error.faults if error.headline == SETTINGS_HEADLINE else ()
     return ()
+
+
+def read_robot_file(path: Path) -> bytes:
+    """Return the content of a robot's file, with the macros of an xacro file expanded.
+
+    Raises:
+        OSError: If it cannot be read.
+        ModelError: If macros cannot be expanded.
+    """
+    return expand_xacro_macros(path.read_bytes(), path)
 
 
 def read_included_file(path: Path) -> bytes | None:

@@ -25,6 +25,7 @@ _NO_DOCTYPE = "remove <!DOCTYPE …>"
 _INCLUDE = "http://www.w3.org/2001/XInclude"
 _UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
+_XACRO_REMEDY = "pip install xacrodoc, and name the file .xacro; or expand the macros: xacro robot.xacro > robot.urdf"
 
 
 class XmlSourceLine(int):
@@ -158,13 +159,9 @@ def _refuse_foreign(element: etree._Element, faults: XmlFaultCollector) -> None:
     elif name.startswith(f"{{{_INCLUDE}}}"):
         faults.add(line, "it includes another file by XInclude", "put the parts into one file")
     elif name.startswith("{") and _XACRO.search(name.partition("}")[0]):
-        faults.add(
-            line, f"<xacro:{local_tag_name(element)}> is a macro", "expand it first: xacro robot.xacro > robot.urdf"
-        )
+        faults.add(line, f"<xacro:{local_tag_name(element)}> is a macro", _XACRO_REMEDY)
     elif "${" in "".join(str(value) for value in element.attrib.values()):
-        faults.add(
-            line, f"an attribute of <{local_tag_name(element)}> has ${{…}} in it", "expand the macros first, by xacro"
-        )
+        faults.add(line, f"an attribute of <{local_tag_name(element)}> has ${{…}} in it", _XACRO_REMEDY)
 
 
 def local_tag_name(element: etree._Element) -> str:

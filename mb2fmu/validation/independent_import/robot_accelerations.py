@@ -19,6 +19,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Input, Parameter, Speed
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
+from mb2fmu.robots.robot_loading import read_robot_file
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
 from mb2fmu.validation.independent_import.independent_loads import (
@@ -98,7 +99,7 @@ def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        content = source.read_bytes()
+        content = read_robot_file(source)
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep the file until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None

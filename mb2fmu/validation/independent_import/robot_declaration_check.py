@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 import sympy as sm
 
 from mb2fmu.robots import MJCF, URDF
+from mb2fmu.robots.robot_loading import read_robot_file
 from mb2fmu.validation.independent_import.independent_sdf import read_sdf_joint_values
 from mb2fmu.validation.independent_import.mujoco_equations import is_mujoco_installed, read_mujoco_joint_values
 
@@ -149,7 +150,7 @@ def _read_start_table(robot: RobotMechanics, key: str) -> Mapping[str, float]:
 def _read_urdf_joint_values(source: Path) -> dict[str, _JointFileValues]:
     """Return joint → its values in a URDF file."""
     values_by_joint = {}
-    for joint in ET.parse(source).getroot().findall("joint"):  # noqa: S314 - the file was read before, strictly
+    for joint in ET.fromstring(read_robot_file(source)).findall("joint"):  # noqa: S314 - the file was read before, strictly
         if joint.get("type") not in {"revolute", "continuous", "prismatic"}:
             continue
         limit, dynamics = joint.find("limit"), joint.find("dynamics")

@@ -1,0 +1,74 @@
+"""Macros of xacro files: expanded by a package where there is one, the same for both imports, and told where not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from unit.robots.robot_texts import joint, link, robot
+
+from mb2fmu import pipeline
+from mb2fmu.errors import ModelError
+from mb2fmu.robots.file_formats import xacro_expansion
+from mb2fmu.validation.independent_checks import check_declarations_import
+from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+
+STAND_IN = """
+import pathlib
+
+class XacroDoc:
+    @classmethod
+    def from_file(cls, path):
+        made = cls()
+        made.text = pathlib.Path(path).read_text()
+        if "fault" in made.text:
+            raise RuntimeError("no such macro")
+        return made
+
+    def to_urdf_string(self):
+        return self.text.replace("${m}", "2.5").replace("${c}", "0.3")
+"""
+LIMIT = '<limit lower="-2" upper="2" effort="50" velocity="9"/><dynamics damping="${c}"/>'
+TEXT = robot(
+    '<link name="base"/>\n',
+    link("l1").replace('value="1.0"', 'value="${m}"'),
+    joint("j1", "revolute", "base", "l1", LIMIT),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xacrodoc.py").write_text(STAND_IN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "xacrodoc", raising=False)
+
+
+@pytest.mark.usefixtures("package")
+def test_macros_are_expanded_for_both_imports(file: Path) -> None:
+    derivation = pipeline.derive(file)
+    (body,) = derivation.mechanism.bodies
+    assert float(body.mass) == 2.5
+    assert next(p.value for p in derivation.checked.parameters if p.name == "j1.damping") == 0.3
+    assert not sample_robot_accelerations(derivation.checked).missing
+    assert check_declarations_import(derivation.checked, derivation.mechanism).verdict == "passed"
+
+
+@pytest.mark.usefixtures("package")
+def test_what_the_package_refuses_is_told(file: Path) -> None:
+    file.write_text(TEXT.replace("${m}", "${fault}"))
+    with pytest.raises(ModelError, match=r"cannot be expanded:\s+.*arm.urdf.xacro: RuntimeError: no such macro"):
+        pipeline.derive(file)
+
+
+def test_without_a_package_the_remedy_is_one_command(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xacro_expansion, "find_spec", lambda _: None)
+    with pytest.raises(ModelError, match="pip install xacrodoc"):
+        pipeline.derive(file)
