@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import sympy as sm
@@ -144,8 +145,14 @@ def velocity_constraints(mechanics: Mechanics) -> ExpressionTuple:
             return tuple(mechanics.coneqs)
         case RecordBasedMechanics():
             return ()
-    differentiated = tuple(sm.diff(row, dynamicsymbols._t) for row in mechanics.holonomic_constraints)
+    differentiated = tuple(_differentiate(row, dynamicsymbols._t) for row in mechanics.holonomic_constraints)
     return (*differentiated, *mechanics.velocity_constraints)
+
+
+@lru_cache(256)  # several checks and the import ask for the same rows
+def _differentiate(row: sm.Expr, t: sm.Symbol) -> sm.Expr:
+    """Return the rate of a constraint's row."""
+    return sm.diff(row, t)
 
 
 def bodies(mechanics: Mechanics) -> tuple[Any, ...]:
