@@ -27,7 +27,7 @@ ModelKind = TypeVar("ModelKind", bound=Model)
 _READERS: dict[str, RobotFileReader] = {
     URDF: read_urdf,
     MJCF: lambda content, path: read_mjcf(content, path, read_included_file),
-    SDF: read_sdf,
+    SDF: lambda content, path: read_sdf(content, path, read_included_file),
 }
 
 

@@ -6,8 +6,10 @@ that moves it, not in its own, so that no frame of the first reading is met agai
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -24,17 +26,63 @@ from mb2fmu.validation.independent_import.independent_urdf import (
 
 _IDENTITY_POSE = (np.eye(3), np.zeros(3))
 _WORLD_NAME = "world"
+_VERSION_MARK = "axes along the model"
+"""Attribute of models in files of versions in which axes were along the model's."""
 _NO_BOUND = 1e16
 """Of the standard: bounds as large as this are none, and so are negative efforts and speeds."""
 _CLOSING_JOINT_KINDS = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
-def read_sdf_tree(content: bytes) -> RobotTree:
-    """Return the links and joints of an SDF file with one model that moves."""
-    root = parse_xml_with_undeclared_prefixes(content)
+def read_sdf_tree(content: bytes, path: Path) -> RobotTree:
+    """Return the links and joints of an SDF file with one model that moves; files that it includes are read again."""
+    root = _read_with_included_models(content, path)
     model = _find_moving_model(root)
-    old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
+    old = model.get(_VERSION_MARK) is not None
     return _SdfTreeReader(model, old).form_tree(_read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+
+
+def _read_with_included_models(content: bytes, path: Path) -> ET.Element:
+    """Return the root of a file, with ``<model>`` of the included file in place of each ``<include>``."""
+    root = parse_xml_with_undeclared_prefixes(content)
+    if tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5):
+        for model in root.iter("model"):
+            model.set(_VERSION_MARK, "old")
+    for parent in [*root.iter()]:
+        for place, include in [(k, child) for k, child in enumerate(parent) if child.tag == "include"]:
+            file = _find_included_file(_read_text(include, "uri"), path)
+            models = _read_with_included_models(file.read_bytes(), file).findall("model")
+            parent[place] = _change_as_include_says(models[0], include) if models else ET.Element("light")
+    return root
+
+
+def _change_as_include_says(model: ET.Element, include: ET.Element) -> ET.Element:
+    """Return the model with the include's name, pose, placement frame and ``static``, where it has them."""
+    for each in include:
+        if each.tag in {"name", "placement_frame"}:
+            model.set(each.tag, (each.text or "").strip())
+        elif each.tag in {"pose", "static"}:
+            model[:] = [each, *(child for child in model if child.tag != each.tag)]
+    return model
+
+
+def _find_included_file(uri: str, path: Path) -> Path:
+    """Return the SDF file that a URI means: itself, or named in ``model.config`` of its folder."""
+    scheme, sign, name = uri.rpartition("://")
+    listed = [os.environ.get(key, "") for key in ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH")]
+    starts = [Path(entry) for entry in os.pathsep.join(listed).split(os.pathsep) if entry]
+    starts = [*starts, *path.absolute().parents] if sign and scheme != "file" else [path.parent, *starts]
+    first, *rest = Path(name).parts
+    own = {start for start in starts if sign and start.name == first}  # the folder of the model itself
+    places = [each for start in starts for each in ([start.joinpath(*rest)] if start in own else []) + [start / name]]
+    for place in places:
+        config = place / "model.config"
+        files = ET.parse(config).findall("sdf") if config.is_file() else []  # noqa: S314 - read before, strictly
+        versions = {tuple(map(int, each.get("version", "0").split("."))): each.text or "" for each in files}
+        known = [version for version in versions if version <= (1, 12)]
+        file = place if place.is_file() else place / (versions[max(known)].strip() if known else "model.sdf")
+        if file.is_file():
+            return file
+    raise FileNotFoundError(uri)
 
 
 def _find_moving_model(root: ET.Element) -> ET.Element:
@@ -43,14 +91,14 @@ def _find_moving_model(root: ET.Element) -> ET.Element:
     return next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
 
 
-def read_sdf_joint_values(content: bytes) -> dict[str, tuple[float, float, float, float, float]]:
+def read_sdf_joint_values(content: bytes, path: Path) -> dict[str, tuple[float, float, float, float, float]]:
     """Return joint → damping, bounds of the position, largest effort and speed (SI units) of an SDF file.
 
     What the file does not bound is infinite there; the two axes of a universal joint are joints of their own, and of a
     ball the damping counts alone.
     """
     values_by_joint = {}
-    for joint in _find_moving_model(parse_xml_with_undeclared_prefixes(content)).findall("joint"):
+    for joint in _find_moving_model(_read_with_included_models(content, path)).findall("joint"):
         name, kind = joint.get("name", ""), joint.get("type", "")
         for axis in [each for tag in ("axis", "axis2") for each in joint.findall(tag)]:
             key = f"{name}_{axis.tag}" if kind == "universal" else name
@@ -79,7 +127,10 @@ class _SdfTreeReader:
 
     def __post_init__(self) -> None:
         self._parts = {e.get("name", ""): e for e in self.model if e.tag in {"link", "joint", "frame"}}
-        model_pose, _ = _read_pose(self.model)
+        placed, _ = _read_pose(self.model)
+        self._places = {_WORLD_NAME: _IDENTITY_POSE, "": _IDENTITY_POSE, "__model__": _IDENTITY_POSE}
+        placement_frame = self.place_of(self.model.get("placement_frame", ""))
+        model_pose = _compose_poses(placed, _relative_pose(placement_frame, _IDENTITY_POSE))
         self._places = {_WORLD_NAME: _IDENTITY_POSE, "": model_pose, "__model__": model_pose}
 
     def form_tree(self, gravity: Array) -> RobotTree:

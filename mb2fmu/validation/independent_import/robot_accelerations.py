@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -133,7 +134,7 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
             return MujocoEquations(source, moving_joints, actuators, s.locked, free, prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-    read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
+    read_tree = read_urdf_tree if robot.kind == URDF else partial(read_sdf_tree, path=source)
     bending = {
         each.name: NodalLink(
             each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
