@@ -31,6 +31,7 @@ from mb2fmu.robots.description.robot_description import (
 )
 from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
 from mb2fmu.robots.file_formats.sdf_model_inclusion import SdfModelInserter
+from mb2fmu.robots.file_formats.sdf_nested_models import IGNORED_ELEMENTS, MODEL_ELEMENTS, flatten_nested_models
 from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
@@ -39,10 +40,6 @@ _JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {
     "ball": ("ball",), "universal": ("revolute", "revolute"),
 }  # fmt: skip
 _LOOP_CONNECTIONS: dict[str, LoopConnection] = {"ball": "point", "revolute": "hinge", "fixed": "weld"}
-_MODEL_ELEMENTS = {"pose", "link", "joint", "frame"}
-_IGNORED_ELEMENTS = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper",
-                     "audio_sink",
-           "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
 _WORLD_ELEMENTS = {
     "joint": "write it into the model",
     "frame": "write it into the model",
@@ -86,6 +83,7 @@ def read_sdf(content: bytes, path: Path, content_of: Callable[[Path], bytes | No
         remedy = "leave one: an FMU is one robot" if models else "write one: <model name=…>"
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.raise_collected()
+    flatten_nested_models(models[0].node, faults)
     model = _SdfModelReader(models[0], faults)
     links, joints = model.read_model()
     name = models[0].attribute("name")
@@ -124,10 +122,7 @@ class _SdfModelReader:
     def read_model(self) -> tuple[list[RobotLink], list[RobotJoint]]:
         """Return links and joints; frames are links without mass."""
         element = self.element
-        element.check_allowed(_MODEL_ELEMENTS | {"static", "model"}, _IGNORED_ELEMENTS)
-        for child in element.children("model"):
-            what = "a model in a model is not honoured, be it included or not"
-            self.faults.add(child.line, what, "write its links and joints out")
+        element.check_allowed(MODEL_ELEMENTS, IGNORED_ELEMENTS)
         if _read_child_boolean(element, "static"):
             self.faults.add(element.line, "the model is static", "remove <static>: it would not move")
         self.frames = SdfFrames(self.faults)
@@ -188,7 +183,7 @@ class _SdfModelReader:
     def _read_link(self, element: XmlElement) -> RobotLink:
         """Read a link; refuse what changes its motion and is not honoured."""
         element.check_allowed(
-            {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _IGNORED_ELEMENTS
+            {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, IGNORED_ELEMENTS
         )
         name = element.attribute("name")
         if element.child("gravity") is not None and not _read_child_boolean(element, "gravity"):
@@ -249,7 +244,7 @@ class _SdfModelReader:
     def _read_joint(self, element: XmlElement, links: set[str]) -> None:
         """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
         element.check_allowed(
-            {"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, _IGNORED_ELEMENTS
+            {"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, IGNORED_ELEMENTS
         )
         name, kind = element.attribute("name"), element.attribute("type", required=True)
         if kind and kind not in _JOINT_KINDS:

@@ -13,6 +13,7 @@ from lxml import etree
 
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.mesh_file_search import iterate_package_folders, iterate_resource_folders
+from mb2fmu.robots.file_formats.sdf_nested_models import MERGE_ATTRIBUTE
 from mb2fmu.robots.file_formats.strict_xml import (
     FILE_ATTRIBUTE,
     XmlElement,
@@ -119,6 +120,11 @@ class SdfModelInserter:
             return None
         _place_relative_names(models[0], folder)
         _overwrite_from_include(models[0], include)
+        if include.attribute("merge") in {"true", "1"}:
+            models[0].set(MERGE_ATTRIBUTE, "true")
+            parent = include.node.getparent()
+            if parent is None or parent.tag != "model":
+                self.faults.add(include.line, "merge of an <include> in a world is not honoured", "remove merge")
         return models[0]
 
     def _find_file(self, uri: str, include: XmlElement, source: Path) -> tuple[Path, bytes, str] | None:

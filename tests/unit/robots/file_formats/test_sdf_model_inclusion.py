@@ -130,7 +130,7 @@ def test_models_are_found_where_gazebo_finds_them(
         ("<uri>bad</uri>", "arm.sdf:1: it is no XML"),
         ("<uri>faulty</uri>", "faulty/arm.sdf:1: joint j1 is of the type 'screw'"),
         ("<uri>itself</uri>", "includes itself"),
-        ("<uri>nested</uri>", "a model in a model"),
+        ("<uri>nested</uri>", "arm/arm.sdf:1: robot, a model in a model, is static"),
     ],
 )
 def test_a_fault_of_an_include_has_its_line(tmp_path: Path, include: str, word: str) -> None:
@@ -139,7 +139,9 @@ def test_a_fault_of_an_include_has_its_line(tmp_path: Path, include: str, word: 
     write_model(tmp_path / "bad", "<model>")
     write_model(tmp_path / "faulty", MODEL.replace("\n", " ").replace("revolute", "screw"))
     write_model(tmp_path / "itself", MODEL.replace(OWN_POSE, "<include><uri>model://itself</uri></include>"))
-    write_model(tmp_path / "nested", MODEL.replace(OWN_POSE, "<include><uri>model://arm</uri></include>"))
+    write_model(
+        tmp_path / "nested", MODEL.replace(OWN_POSE, "<include><uri>model://arm</uri><static>1</static></include>")
+    )
     path = write_world(tmp_path / "a.sdf", include)
     with pytest.raises(ModelError) as caught:
         read_sdf(path.read_bytes(), path, read_included_file)
