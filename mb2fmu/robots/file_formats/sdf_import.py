@@ -31,7 +31,12 @@ from mb2fmu.robots.description.robot_description import (
 )
 from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
 from mb2fmu.robots.file_formats.sdf_model_inclusion import SdfModelInserter
-from mb2fmu.robots.file_formats.sdf_nested_models import IGNORED_ELEMENTS, MODEL_ELEMENTS, flatten_nested_models
+from mb2fmu.robots.file_formats.sdf_nested_models import (
+    IGNORED_ELEMENTS,
+    MODEL_ELEMENTS,
+    PLACEMENT_ATTRIBUTE,
+    flatten_nested_models,
+)
 from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
@@ -156,7 +161,9 @@ class _SdfModelReader:
             self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, MODEL))
         for child in self.element.children("frame"):
             attached = child.attribute("attached_to")
-            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, attached or MODEL))
+            placed = read_relative_pose(child, attached or MODEL)
+            placed = replace(placed, placement_frame=child.attribute(PLACEMENT_ATTRIBUTE))
+            self.frames.add_frame(child.attribute("name", required=True), placed)
             first = next((link.attribute("name") for link in self.element.children("link")), "")
             canonical = self.element.attribute("canonical_link") or first
             self.frames.parent_of_frame[child.attribute("name")] = canonical if attached in {"", MODEL} else attached

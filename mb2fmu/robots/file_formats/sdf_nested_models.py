@@ -19,6 +19,8 @@ IGNORED_ELEMENTS = {"plugin", "self_collide", "allow_auto_disable", "enable_wind
                     "physics"}  # fmt: skip
 MERGE_ATTRIBUTE = "{mb2fmu}merge"
 """Attribute of a model that was included with ``merge``."""
+PLACEMENT_ATTRIBUTE = "{mb2fmu}placement_frame"
+"""Attribute of the frame of an inner model: frame that has the pose in its place."""
 _TRUE = {"true", "1"}
 _SEPARATOR = "::"
 
@@ -35,9 +37,6 @@ def flatten_nested_models(model: etree._Element, faults: XmlFaultCollector) -> N
         element = XmlElement(inner, faults)
         element.check_allowed(MODEL_ELEMENTS, IGNORED_ELEMENTS)
         element.attribute("name", required=True)
-        if inner.get("placement_frame"):
-            what = f"placement_frame of {inner.get('name')}, a model in a model, is not honoured"
-            faults.add(element.line, what, "give the pose of the model itself")
         if (inner.findtext("static") or "").strip() in _TRUE:
             faults.add(element.line, f"{inner.get('name')}, a model in a model, is static", "remove <static>")
         flatten_nested_models(inner, faults)
@@ -66,6 +65,8 @@ def _list_parts(inner: etree._Element) -> list[etree._Element]:
     inner[0].set("relative_to", inner[0].get("relative_to") or MODEL)
     inner.set("name", scope.frame)
     inner.set("attached_to", scope.outer_name_of(canonical))
+    if frame := inner.get("placement_frame"):
+        inner.set(PLACEMENT_ATTRIBUTE, scope.outer_name_of(frame))
     for part in parts:
         scope.rename(part)
     return [inner, *parts]
@@ -94,6 +95,8 @@ class _NameScope:
         part.set("name", self.prefix + (part.get("name") or "").strip())
         if part.tag == "frame":
             part.set("attached_to", self.outer_name_of(part.get("attached_to", "")))
+            if frame := part.get(PLACEMENT_ATTRIBUTE):
+                part.set(PLACEMENT_ATTRIBUTE, self.outer_name_of(frame))
         elif part.tag == "link" and part.find("pose") is None:
             etree.SubElement(part, "pose")
         for pose in part.iter("pose"):

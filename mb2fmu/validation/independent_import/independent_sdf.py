@@ -147,12 +147,17 @@ class _SdfTreeReader:
     _inner: dict[str, _Scope] = field(default_factory=dict)  # frame of a model → scope of its parts
 
     def __post_init__(self) -> None:
-        placed, _ = _read_pose(self.model)
         self._collect_parts(_Scope("", "", self.model))
-        self._places = {_WORLD_NAME: _IDENTITY_POSE, "": _IDENTITY_POSE}
-        placement_frame = self.place_of(self.model.get("placement_frame", ""))
-        model_pose = _compose_poses(placed, _relative_pose(placement_frame, _IDENTITY_POSE))
-        self._places = {_WORLD_NAME: _IDENTITY_POSE, "": model_pose}
+        self._places[_WORLD_NAME] = _IDENTITY_POSE
+        self._places[""] = self._read_model_pose(self._inner[""])
+
+    def _read_model_pose(self, scope: _Scope) -> Pose:
+        """Return a model's pose in the frame that it is relative to; written may be that of one of its frames."""
+        known = dict(self._places)
+        self._places[scope.frame] = _IDENTITY_POSE
+        placement_frame = self.place_of(scope.full_name(scope.model.get("placement_frame", "")))
+        self._places = known  # what was placed on the way is elsewhere in the world
+        return _compose_poses(_read_pose(scope.model)[0], _relative_pose(placement_frame, _IDENTITY_POSE))
 
     def _collect_parts(self, scope: _Scope) -> None:
         """Name each part as the outermost model sees it, and keep the scope that its own words are of."""
@@ -219,6 +224,7 @@ class _SdfTreeReader:
             part, scope = self._parts[name], self._scopes[name]
             default = {"joint": _read_text(part, "child"), "frame": part.get("attached_to", "")}.get(part.tag, "")
             place, relative = _read_pose(part)
+            place = self._read_model_pose(self._inner[name]) if part.tag == "model" else place
             self._places[name] = _compose_poses(self.place_of(scope.full_name(relative or default)), place)
         return self._places[name]
 

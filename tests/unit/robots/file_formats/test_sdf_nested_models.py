@@ -112,10 +112,39 @@ def test_models_stand_in_models_of_models(tmp_path: Path) -> None:
     assert worst_of(derivation) > 100
 
 
+def test_a_placement_frame_of_an_inner_model_has_its_pose(tmp_path: Path) -> None:
+    """The tool is put where it is anyway, by hand from its poses in the arm: that moves nothing."""
+    flat = ARM.replace("0 0.1 0.4 0.2 0 0.3", "0 0.1 0.4 0 0.3 0")  # the tip: turned about y only, as the tool in it
+    turned = '<pose relative_to="mount">{} {} {} 0 0.7 0</pose>'
+    x, z = 0.1 * np.sin(0.3), 0.4 + 0.1 * np.cos(0.3)
+    placed = f'<model name="arm" canonical_link="root" placement_frame="tool">{turned.format(x, 0.1, z)}{flat}</model>'
+    plain = f'<model name="arm" canonical_link="root"><pose relative_to="mount"/>{flat}</model>'
+    path, other = write(tmp_path / "a.sdf", CART, placed, SHOULDER), write(tmp_path / "b.sdf", CART, plain, SHOULDER)
+    assert accelerations_of(path) == pytest.approx(accelerations_of(other), rel=1e-11)
+    derivation = pipeline.derive(path)
+    assert worst_of(derivation) < 1.0
+    write(path, CART, placed.replace('frame="tool"', 'frame="tip"'), SHOULDER)
+    assert worst_of(derivation) > 100
+
+
+def test_placement_frames_stand_in_each_other(tmp_path: Path) -> None:
+    inner = NESTED.replace(' relative_to="mount"', "")
+    inner = inner.replace('name="arm"', 'name="arm" placement_frame="finger"')
+    middle = f'<model name="middle" placement_frame="arm::tool">{POSE}{inner}</model>'
+    shoulder = SHOULDER.replace(">arm<", ">middle<").replace('"arm"', '"middle::arm"')
+    derivation = pipeline.derive(write(tmp_path / "a.sdf", CART, middle, shoulder))
+    assert worst_of(derivation) < 1.0
+    write(tmp_path / "a.sdf", CART, middle.replace('"arm::tool"', '"arm::grip"'), shoulder)
+    assert worst_of(derivation) < 1.0  # the joint stands in the tool's frame
+    write(tmp_path / "a.sdf", CART, middle.replace('"arm::tool"', '"arm::tip"'), shoulder)
+    assert worst_of(derivation) > 100
+
+
 @pytest.mark.parametrize(
     ("inner", "word"),
     [
-        ('<model name="arm" placement_frame="tool">', "placement_frame of arm"),
+        ('<model name="arm" placement_frame="no">', "placement_frame 'arm::no' is no frame"),
+        ('<model name="arm" placement_frame="mount">', "placement_frame 'arm::mount' is no frame"),
         ('<model name="arm"><static>1</static>', "arm, a model in a model, is static"),
         ('<model name="">', "name of <model> is empty"),
         ('<model name="cart">', "2 links, joints or frames are called cart"),
