@@ -26,6 +26,7 @@ from mb2fmu.robots.file_formats.strict_xml import (
 _OLDEST, _OWN_AXES, _NEWEST = (1, 2), (1, 5), (1, 12)
 """Versions of SDF: the first with <pose>; from which on axes are along their joint's frame; today's."""
 _MAX_INCLUDED_FILES = 100
+_PLACES_OF_INCLUDES = {"sdf", "world", "model"}
 _NOTHING_THAT_MOVES = {"light", "actor"}
 
 
@@ -63,7 +64,8 @@ class SdfModelInserter:
                     etree.SubElement(axis, "use_parent_model_frame").text = "true"
         for node in [*root.iter("include")]:
             parent = node.getparent()
-            assert parent is not None
+            if parent is None or parent.tag not in _PLACES_OF_INCLUDES:
+                continue
             model = self._read_included_model(XmlElement(node, self.faults), (*including, path.absolute()))
             if model is None:
                 parent.remove(node)
@@ -134,12 +136,12 @@ class SdfModelInserter:
         if sign and scheme not in {"model", "package", "file"}:
             self.faults.add(include.line, f"{uri} is not on this computer, and nothing is fetched", "write its folder")
             return None
-        if ".." in PurePosixPath(name).parts or "\x00" in name:
-            self.faults.add(include.line, f"{uri} leaves its folder by ..", "name the model by model://FOLDER")
+        if not name or ".." in PurePosixPath(name).parts:
+            self.faults.add(include.line, f"{uri} names no model, or leaves its folder by ..", "write model://FOLDER")
             return None
         prefix = f"{scheme}://" if sign else ""
         for candidate in _list_candidates(scheme if sign else "", name, source):
-            if candidate.suffix == ".sdf" and (content := self.content_of(candidate)) is not None:
+            if (content := self.content_of(candidate)) is not None:
                 return candidate.absolute(), content, prefix + str(PurePosixPath(name).parent)
             path = candidate / self._find_model_name(candidate)
             if (content := self.content_of(path)) is not None:
@@ -159,7 +161,8 @@ class SdfModelInserter:
             self.faults.faults += error.faults
             return "model.sdf"
         versions = {_parse_version(each.get("version", "")): _text_of(each) for each in names}
-        return versions[max(versions)] if versions else "model.sdf"
+        known = [version for version in versions if version <= _NEWEST]
+        return versions[max(known)] if known else "model.sdf"
 
 
 def _list_candidates(scheme: str, name: str, source: Path) -> Iterator[Path]:
@@ -199,7 +202,6 @@ def _text_of(node: etree._Element) -> str:
 
 
 def _parse_version(text: str) -> tuple[int, ...]:
-    """Return a version as numbers; the lowest where it is none, or one that is newer than what can be read."""
+    """Return a version as numbers; 0 where it is none."""
     parts = text.strip().split(".")
-    version = tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
-    return version if version <= _NEWEST else ()
+    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else (0,)

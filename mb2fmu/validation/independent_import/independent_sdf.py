@@ -7,6 +7,7 @@ that moves it, not in its own, so that no frame of the first reading is met agai
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +50,7 @@ def _read_with_included_models(content: bytes, path: Path) -> ET.Element:
     if tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5):
         for model in root.iter("model"):
             model.set(_VERSION_MARK, "old")
-    for parent in [*root.iter()]:
+    for parent in [each for each in root.iter() if each.tag in {"sdf", "world", "model"}]:
         for place, include in [(k, child) for k, child in enumerate(parent) if child.tag == "include"]:
             file = _find_included_file(_read_text(include, "uri"), path)
             models = _read_with_included_models(file.read_bytes(), file).findall("model")
@@ -81,7 +82,11 @@ def _find_included_file(uri: str, path: Path) -> Path:
     for place in places:
         config = place / "model.config"
         files = ET.parse(config).findall("sdf") if config.is_file() else []  # noqa: S314 - read before, strictly
-        versions = {tuple(map(int, each.get("version", "0").split("."))): each.text or "" for each in files}
+        numbers = [re.fullmatch(r"[\d.]*\d", each.get("version", "").strip()) for each in files]
+        versions = {
+            tuple(map(int, number[0].split("."))) if number else (0,): each.text or ""
+            for number, each in zip(numbers, files, strict=True)
+        }
         known = [version for version in versions if version <= (1, 12)]
         file = place if place.is_file() else place / (versions[max(known)].strip() if known else "model.sdf")
         if file.is_file():

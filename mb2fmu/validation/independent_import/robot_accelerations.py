@@ -100,11 +100,10 @@ def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        content = read_robot_file(source)
+        independent_import = _read_independent_import(robot, source, read_robot_file(source))
     except OSError as error:
-        fault = Fault(str(error.strerror or error), source.name, "keep the file until the FMU is validated")
+        fault = Fault(str(error.strerror or error), source.name, "keep all files until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
-    independent_import = _read_independent_import(robot, source, content)
     if isinstance(independent_import, str):
         return _no_samples(independent_import)
     closures = _list_loop_closures(independent_import, _list_loops_of_settings(robot))

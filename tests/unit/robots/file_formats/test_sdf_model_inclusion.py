@@ -10,7 +10,7 @@ from unit.robots.sdf_texts import ARM
 from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
-from mb2fmu.errors import ModelError
+from mb2fmu.errors import ModelError, ValidationError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.robot_loading import read_included_file
 
@@ -116,10 +116,36 @@ def test_models_are_found_where_gazebo_finds_them(
 
 
 @pytest.mark.parametrize(
+    "config",
+    [
+        '<model><sdf version="1.9"> arm.sdf </sdf><sdf version="1.13">old.sdf</sdf></model>',
+        '<model><sdf>old.sdf</sdf><sdf version="new">old.sdf</sdf><sdf version="1.10">arm.sdf</sdf></model>',
+        "<model/>",
+        None,
+    ],
+)
+def test_both_imports_choose_the_same_file_of_a_folder(tmp_path: Path, config: str | None) -> None:
+    folder = tmp_path / "arm"
+    write_model(folder)
+    if config is None or "arm.sdf" not in config:
+        (folder / "arm.sdf").rename(folder / "model.sdf")
+    (folder / "model.config").write_text(config) if config else (folder / "model.config").unlink()
+    derivation = pipeline.derive(write_world(folder / "world.sdf", "<uri>model://arm</uri>"))  # in the model's folder
+    assert worst_of(derivation) < 1.0
+    for file in folder.glob("*.sdf"):
+        file.unlink() if file.name != "world.sdf" else None
+    with pytest.raises(ValidationError, match="model://arm"):
+        worst_of(derivation)
+
+
+@pytest.mark.parametrize(
     ("include", "word"),
     [
         ("<uri>https://fuel.gazebosim.org/arm</uri>", "nothing is fetched"),
         ("<uri>../arm</uri>", "leaves its folder"),
+        ("<uri>model://</uri>", "names no model"),
+        (f"<uri>{300 * 'a'}</uri>", "which is not there"),
+        ("<uri>arm/old.sdf</uri>", "arm/old.sdf has 0 models"),
         ("<name>b</name>", "has no <uri>"),
         ("<uri>arm</uri><params/>", "<params> of <include>"),
         ("<uri>arm</uri><pse>0</pse>", "did you mean <pose>?"),
