@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from unit.robots.sdf_texts import ARM as EVERYTHING
 from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
@@ -77,6 +78,26 @@ def test_a_model_in_a_model_moves_as_written_by_hand(tmp_path: Path) -> None:
     ):
         write(nested, CART, NESTED.replace(given, instead), SHOULDER)
         assert (worst_of(derivation) > 100) == (given != '"__model__"')  # the root has the model's own axes
+
+
+@pytest.mark.parametrize("version", ["1.4", "1.9"])
+def test_all_that_moves_a_model_moves_it_inside_two_others(tmp_path: Path, version: str) -> None:
+    """Joints to the world, of all kinds, a mimic, axes along the model before version 1.5, frames in frames."""
+    text = (EVERYTHING if version == "1.9" else EVERYTHING.replace('expressed_in="l1"', "")).replace(
+        '"1.9"', f'"{version}"'
+    )
+    nested = text.replace("<model", '<model name="o"><model name="p"><model', 1).replace(
+        "</world>", "</model></model></world>"
+    )
+    rates = []
+    for name, content in (("alone", text), ("nested", nested)):
+        path = tmp_path / f"{name}.sdf"
+        path.write_text(content)
+        derivation = pipeline.derive(path)
+        f = pipeline.right_hand_side(derivation)
+        rates.append(f(0.0, np.array(f.x0) + 0.1 * np.sin(np.arange(len(f.x0)))))
+        assert worst_of(derivation) < 1.0
+    assert rates[1] == pytest.approx(rates[0], rel=1e-11, abs=1e-11)
 
 
 @pytest.mark.parametrize("merge", ["", ' merge="true"'])
