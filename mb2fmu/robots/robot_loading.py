@@ -27,7 +27,7 @@ ModelKind = TypeVar("ModelKind", bound=Model)
 _READERS: dict[str, RobotFileReader] = {
     URDF: read_urdf,
     MJCF: lambda content, path: read_mjcf(content, path, read_included_file),
-    SDF: read_sdf,
+    SDF: lambda content, path: read_sdf(content, path, read_included_file),
 }
 
 
@@ -90,8 +90,11 @@ def read_robot_file(path: Path) -> bytes:
 
 
 def read_included_file(path: Path) -> bytes | None:
-    """Return the content of an included file; None where there is none."""
-    return path.read_bytes() if path.is_file() else None
+    """Return the content of an included file; None where there is none, or none that can be read."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError:  # a name that is too long, a file of somebody else
+        return None
 
 
 def _find_settings_file(path: Path, named: str | None) -> Path | None:

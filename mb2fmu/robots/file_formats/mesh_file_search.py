@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 MESH_SUFFIXES = {".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf"}
+_GAZEBO_VARIABLES = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH")
 
 
 class MeshNotFoundError(Exception):
@@ -19,8 +20,8 @@ def find_mesh_file(name: str, source: Path, packages: Mapping[str, str]) -> Path
     Args:
         name: As the robot's file has it.
         source: The robot's file; relative names start at its folder.
-        packages: Package → folder, relative ones from there, too. Others are looked for in ROS_PACKAGE_PATH, and among
-            the folders above the robot's file and beside these.
+        packages: Package → folder, relative ones from there, too. Others are searched for as
+            :func:`iterate_package_folders` says.
 
     Raises:
         MeshNotFoundError: If it is no mesh's name, leaves its folder, or is nowhere.
@@ -39,21 +40,32 @@ def find_mesh_file(name: str, source: Path, packages: Mapping[str, str]) -> Path
             return found
         raise MeshNotFoundError(f"{name} is not there")
     package, _, inside = rest.partition("/")
-    for folder in _package_folders(package, source, packages):
+    for folder in iterate_package_folders(package, source, packages):
         if (folder / inside).is_file():
             return folder / inside
     raise MeshNotFoundError(f"{name} is not there: say where, by --package {package}=DIR")
 
 
-def _package_folders(package: str, source: Path, packages: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the folders that may hold a package, the surest first."""
+def iterate_package_folders(package: str, source: Path, packages: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the folders that may hold a package or a Gazebo model, the surest first.
+
+    That is the one in ``packages``; else those that ``ROS_PACKAGE_PATH``, ``GZ_SIM_RESOURCE_PATH`` and ``SDF_PATH``
+    list, and the folders above the file and beside these.
+    """
     if package in packages:
         yield source.parent / packages[package]
         return
-    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
-        if entry:
-            yield Path(entry) if Path(entry).name == package else Path(entry) / package
+    for folder in iterate_resource_folders("ROS_PACKAGE_PATH", *_GAZEBO_VARIABLES):
+        yield folder if folder.name == package else folder / package
     for folder in source.parents:
         if folder.name == package:
             yield folder
         yield folder / package
+
+
+def iterate_resource_folders(*variables: str) -> Iterator[Path]:
+    """Yield the folders that variables of the environment list; without variables, those of Gazebo."""
+    for variable in variables or _GAZEBO_VARIABLES:
+        for entry in os.environ.get(variable, "").split(os.pathsep):
+            if entry:
+                yield Path(entry)

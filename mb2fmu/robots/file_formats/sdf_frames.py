@@ -25,11 +25,19 @@ _RESERVED_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class RelativePose:
-    """A pose relative to a named frame."""
+    """A pose relative to a named frame.
+
+    Attributes:
+        relative_to: That frame.
+        pose: Of what is placed; of ``placement_frame``, if that is named.
+        line: In the file.
+        placement_frame: Frame of an inner model, which has the pose in place of the model.
+    """
 
     relative_to: str
     pose: Pose
     line: int
+    placement_frame: str = ""
 
 
 @dataclass(slots=True)
@@ -83,9 +91,23 @@ class SdfFrames:
             current = self.pose_of_frame[current].relative_to
         at = self._known[current]
         for each in reversed(way):
-            at = at @ self.pose_of_frame[each].pose
+            at = at @ self._find_local_pose(each)
             self._known[each] = at
         return at
+
+    def _find_local_pose(self, name: str) -> Pose:
+        """Return a frame's pose in the one that it is relative to, whichever of its frames the file places there."""
+        placed = self.pose_of_frame[name]
+        within, current, seen = Pose(), placed.placement_frame, {""}
+        while current not in {*seen, name}:
+            if current not in self.pose_of_frame:
+                what = f"placement_frame {placed.placement_frame!r} is no frame of the model"
+                self.faults.add(placed.line, what, "correct the name")
+                return placed.pose
+            seen.add(current)
+            within = self._find_local_pose(current) @ within
+            current = self.pose_of_frame[current].relative_to
+        return placed.pose @ within.inverse()
 
     def find_link(self, name: str, links: set[str], line: int) -> str:
         """Return the link that a frame moves with; empty, and a fault, where there is none."""

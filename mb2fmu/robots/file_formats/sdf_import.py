@@ -6,7 +6,7 @@ axes of a universal joint; what is fixed together becomes one body later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -30,7 +30,14 @@ from mb2fmu.robots.description.robot_description import (
     name_massless_link,
 )
 from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
-from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector, parse_xml
+from mb2fmu.robots.file_formats.sdf_model_inclusion import SdfModelInserter
+from mb2fmu.robots.file_formats.sdf_nested_models import (
+    IGNORED_ELEMENTS,
+    MODEL_ELEMENTS,
+    PLACEMENT_ATTRIBUTE,
+    flatten_nested_models,
+)
+from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 from mb2fmu.robots.tree.articulated_tree import rotation_with_z_along
 
 _JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {
@@ -38,14 +45,7 @@ _JOINT_KINDS: dict[str, tuple[RobotJointKind, ...]] = {
     "ball": ("ball",), "universal": ("revolute", "revolute"),
 }  # fmt: skip
 _LOOP_CONNECTIONS: dict[str, LoopConnection] = {"ball": "point", "revolute": "hinge", "fixed": "weld"}
-_MODEL_ELEMENTS = {"pose", "link", "joint", "frame"}
-_IGNORED_ELEMENTS = {"plugin", "self_collide", "allow_auto_disable", "enable_wind", "sensor", "light", "gripper",
-                     "audio_sink",
-           "audio_source", "battery", "particle_emitter", "projector", "must_be_base_link", "physics"}  # fmt: skip
-_OLDEST, _OWN_AXES, _NEWEST = (1, 2), (1, 5), (1, 12)
-"""Versions of SDF: the first with <pose>; from which on axes are along their joint's frame; today's."""
 _WORLD_ELEMENTS = {
-    "include": "write the model out, or remove it",
     "joint": "write it into the model",
     "frame": "write it into the model",
 }
@@ -59,19 +59,19 @@ _UNBOUNDED_LIMIT = 1e16
 _MIN_VECTOR_LENGTH = 1e-12
 
 
-def read_sdf(content: bytes, path: Path) -> RobotDescription:
+def read_sdf(content: bytes, path: Path, content_of: Callable[[Path], bytes | None]) -> RobotDescription:
     """Read an SDF file with one model, in a world or alone.
 
     Args:
         content: Of the file.
         path: Of the file.
+        content_of: Reads included files; None where there is none.
 
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
     faults = XmlFaultCollector(path.name)
-    root = XmlElement(parse_xml(content, path, ("sdf",)), faults)
-    version = _read_version(root)
+    root = XmlElement(SdfModelInserter(faults, content_of).parse(content, path), faults)
     models, gravity = root.children("model"), None
     for world in root.children("world"):
         models += world.children("model")
@@ -88,7 +88,8 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         remedy = "leave one: an FMU is one robot" if models else "write one: <model name=…>"
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.raise_collected()
-    model = _SdfModelReader(models[0], faults, version < _OWN_AXES)
+    flatten_nested_models(models[0].node, faults)
+    model = _SdfModelReader(models[0], faults)
     links, joints = model.read_model()
     name = models[0].attribute("name")
     if not name:
@@ -101,22 +102,6 @@ def read_sdf(content: bytes, path: Path) -> RobotDescription:
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
     return check_link_tree(description, faults, model.frames.duplicate_names)
-
-
-def _read_version(root: XmlElement) -> tuple[int, ...]:
-    """Return the version of the format that the file is written in; the newest if it does not say."""
-    text = root.attribute("version")
-    if not text:
-        root.faults.note("the file does not say its version of SDF, and is read as the newest")
-        return _NEWEST
-    if not all(part.isdecimal() for part in text.split(".")):
-        root.faults.add(root.line, f'version of <sdf> is "{text}"', 'write version="1.9" or what it is')
-        return _NEWEST
-    version = tuple(int(part) for part in text.split("."))
-    if version < _OLDEST:
-        what = f"version {text} of SDF, in which poses were written in another way, is not honoured"
-        root.faults.add(root.line, what, "write it in a newer one: gz sdf --print FILE")
-    return version
 
 
 def _select_moving_models(models: list[XmlElement], faults: XmlFaultCollector) -> list[XmlElement]:
@@ -133,8 +118,6 @@ def _select_moving_models(models: list[XmlElement], faults: XmlFaultCollector) -
 class _SdfModelReader:
     element: XmlElement
     faults: XmlFaultCollector
-    along_model: bool
-    """Axes are along the model's, as before version 1.5."""
     frames: SdfFrames = field(init=False)
     links: list[RobotLink] = field(default_factory=list)
     joints: list[RobotJoint] = field(default_factory=list)
@@ -144,17 +127,16 @@ class _SdfModelReader:
     def read_model(self) -> tuple[list[RobotLink], list[RobotJoint]]:
         """Return links and joints; frames are links without mass."""
         element = self.element
-        element.check_allowed(_MODEL_ELEMENTS | {"static", "include", "model"}, _IGNORED_ELEMENTS)
-        for word in ("include", "model"):
-            for child in element.children(word):
-                self.faults.add(child.line, f"<{word}> in <model> is not honoured", "write its links and joints out")
-        if element.attribute("placement_frame"):
-            self.faults.add(element.line, "placement_frame is not honoured", "give the pose of the model itself")
+        element.check_allowed(MODEL_ELEMENTS, IGNORED_ELEMENTS)
         if _read_child_boolean(element, "static"):
             self.faults.add(element.line, "the model is static", "remove <static>: it would not move")
         self.frames = SdfFrames(self.faults)
         placed = read_relative_pose(element, WORLD)
-        self.frames.pose_of_frame[WORLD] = RelativePose(MODEL, placed.pose.inverse(), element.line)
+        if placed.relative_to != WORLD:
+            what = f"the pose of the model is relative to {placed.relative_to}"
+            self.faults.add(element.line, what, "give it in the world")
+        placement_frame = element.attribute("placement_frame") or MODEL
+        self.frames.pose_of_frame[WORLD] = RelativePose(placement_frame, placed.pose.inverse(), element.line)
         self._place_frames()
         names = {child.attribute("name") for child in element.children("link")}
         self.links = [self._read_link(child) for child in element.children("link")]
@@ -179,7 +161,9 @@ class _SdfModelReader:
             self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, MODEL))
         for child in self.element.children("frame"):
             attached = child.attribute("attached_to")
-            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, attached or MODEL))
+            placed = read_relative_pose(child, attached or MODEL)
+            placed = replace(placed, placement_frame=child.attribute(PLACEMENT_ATTRIBUTE))
+            self.frames.add_frame(child.attribute("name", required=True), placed)
             first = next((link.attribute("name") for link in self.element.children("link")), "")
             canonical = self.element.attribute("canonical_link") or first
             self.frames.parent_of_frame[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
@@ -206,7 +190,7 @@ class _SdfModelReader:
     def _read_link(self, element: XmlElement) -> RobotLink:
         """Read a link; refuse what changes its motion and is not honoured."""
         element.check_allowed(
-            {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, _IGNORED_ELEMENTS
+            {"pose", "inertial", "visual", "collision", "gravity", "kinematic", "velocity_decay"}, IGNORED_ELEMENTS
         )
         name = element.attribute("name")
         if element.child("gravity") is not None and not _read_child_boolean(element, "gravity"):
@@ -267,7 +251,7 @@ class _SdfModelReader:
     def _read_joint(self, element: XmlElement, links: set[str]) -> None:
         """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
         element.check_allowed(
-            {"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, _IGNORED_ELEMENTS
+            {"pose", "parent", "child", "axis", "axis2", "physics", *_ROTOR_ELEMENTS}, IGNORED_ELEMENTS
         )
         name, kind = element.attribute("name"), element.attribute("type", required=True)
         if kind and kind not in _JOINT_KINDS:
@@ -382,8 +366,7 @@ class _SdfModelReader:
         """Return a unit vector in the joint's frame."""
         xyz = axis.child("xyz")
         given = np.array([0.0, 0.0, 1.0])
-        stated = axis.child("use_parent_model_frame") is not None
-        turned = MODEL if (_read_child_boolean(axis, "use_parent_model_frame") if stated else self.along_model) else ""
+        turned = MODEL if _read_child_boolean(axis, "use_parent_model_frame") else ""
         if xyz is not None:
             given = np.array(xyz.read_numbers(xyz.node.text or "", "the text", 3) or given)
             turned = xyz.attribute("expressed_in") or turned

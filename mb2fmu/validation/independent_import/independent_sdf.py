@@ -6,8 +6,11 @@ that moves it, not in its own, so that no frame of the first reading is met agai
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -24,17 +27,71 @@ from mb2fmu.validation.independent_import.independent_urdf import (
 
 _IDENTITY_POSE = (np.eye(3), np.zeros(3))
 _WORLD_NAME = "world"
+_MERGE_MARK = "merged"
+"""Attribute of models that were included with ``merge``."""
+_VERSION_MARK = "axes along the model"
+"""Attribute of models in files of versions in which axes were along the model's."""
 _NO_BOUND = 1e16
 """Of the standard: bounds as large as this are none, and so are negative efforts and speeds."""
 _CLOSING_JOINT_KINDS = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
-def read_sdf_tree(content: bytes) -> RobotTree:
-    """Return the links and joints of an SDF file with one model that moves."""
+def read_sdf_tree(content: bytes, path: Path) -> RobotTree:
+    """Return the links and joints of an SDF file with one model that moves; files that it includes are read again."""
+    root = _read_with_included_models(content, path)
+    return _SdfTreeReader(_find_moving_model(root)).form_tree(
+        _read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81))
+    )
+
+
+def _read_with_included_models(content: bytes, path: Path) -> ET.Element:
+    """Return the root of a file, with ``<model>`` of the included file in place of each ``<include>``."""
     root = parse_xml_with_undeclared_prefixes(content)
-    model = _find_moving_model(root)
-    old = tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5)
-    return _SdfTreeReader(model, old).form_tree(_read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81)))
+    if tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5):
+        for model in root.iter("model"):
+            model.set(_VERSION_MARK, "old")
+    for parent in [each for each in root.iter() if each.tag in {"sdf", "world", "model"}]:
+        for place, include in [(k, child) for k, child in enumerate(parent) if child.tag == "include"]:
+            file = _find_included_file(_read_text(include, "uri"), path)
+            models = _read_with_included_models(file.read_bytes(), file).findall("model")
+            for model in models if include.get("merge") in {"true", "1"} else ():
+                model.set(_MERGE_MARK, "true")
+            parent[place] = _change_as_include_says(models[0], include) if models else ET.Element("light")
+    return root
+
+
+def _change_as_include_says(model: ET.Element, include: ET.Element) -> ET.Element:
+    """Return the model with the include's name, pose, placement frame and ``static``, where it has them."""
+    for each in include:
+        if each.tag in {"name", "placement_frame"}:
+            model.set(each.tag, (each.text or "").strip())
+        elif each.tag in {"pose", "static"}:
+            model[:] = [each, *(child for child in model if child.tag != each.tag)]
+    return model
+
+
+def _find_included_file(uri: str, path: Path) -> Path:
+    """Return the SDF file that a URI means: itself, or named in ``model.config`` of its folder."""
+    scheme, sign, name = uri.rpartition("://")
+    listed = [os.environ.get(key, "") for key in ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH")]
+    starts = [Path(entry) for entry in os.pathsep.join(listed).split(os.pathsep) if entry]
+    starts = [*starts, *path.absolute().parents] if sign and scheme != "file" else [path.parent, *starts]
+    first, *rest = Path(name).parts
+    own = {start for start in starts if sign and start.name == first}  # the folder of the model itself
+    places = [each for start in starts for each in ([start.joinpath(*rest)] if start in own else []) + [start / name]]
+    for place in places:
+        config = place / "model.config"
+        files = ET.parse(config).findall("sdf") if config.is_file() else []  # noqa: S314 - read before, strictly
+        numbers = [re.fullmatch(r"[\d.]*\d", each.get("version", "").strip()) for each in files]
+        versions = {
+            tuple(map(int, number[0].split("."))) if number else (0,): each.text or ""
+            for number, each in zip(numbers, files, strict=True)
+        }
+        known = [version for version in versions if version <= (1, 12)]
+        file = place if place.is_file() else place / (versions[max(known)].strip() if known else "model.sdf")
+        if file.is_file():
+            return file
+    raise FileNotFoundError(uri)
 
 
 def _find_moving_model(root: ET.Element) -> ET.Element:
@@ -43,14 +100,15 @@ def _find_moving_model(root: ET.Element) -> ET.Element:
     return next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
 
 
-def read_sdf_joint_values(content: bytes) -> dict[str, tuple[float, float, float, float, float]]:
+def read_sdf_joint_values(content: bytes, path: Path) -> dict[str, tuple[float, float, float, float, float]]:
     """Return joint → damping, bounds of the position, largest effort and speed (SI units) of an SDF file.
 
     What the file does not bound is infinite there; the two axes of a universal joint are joints of their own, and of a
     ball the damping counts alone.
     """
     values_by_joint = {}
-    for joint in _find_moving_model(parse_xml_with_undeclared_prefixes(content)).findall("joint"):
+    reader = _SdfTreeReader(_find_moving_model(_read_with_included_models(content, path)))
+    for joint in reader.list_joints():
         name, kind = joint.get("name", ""), joint.get("type", "")
         for axis in [each for tag in ("axis", "axis2") for each in joint.findall(tag)]:
             key = f"{name}_{axis.tag}" if kind == "universal" else name
@@ -68,24 +126,66 @@ def read_sdf_joint_values(content: bytes) -> dict[str, tuple[float, float, float
     return values_by_joint
 
 
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A model, the prefix of the names in it, and the name of its frame, both as the outermost model sees them."""
+
+    prefix: str
+    frame: str
+    model: ET.Element
+
+    def full_name(self, name: str) -> str:
+        """Return a name in the model as the outermost model sees it."""
+        if name in {"", "__model__"}:
+            return self.frame
+        return name if name == _WORLD_NAME else self.prefix + name
+
+
 @dataclass(slots=True)
 class _SdfTreeReader:
     """A model, and the poses of its parts in the world."""
 
     model: ET.Element
-    is_older_version: bool  # axes are along the model's unless the file says otherwise
     _places: dict[str, Pose] = field(default_factory=dict)
     _parts: dict[str, ET.Element] = field(default_factory=dict)
+    _scopes: dict[str, _Scope] = field(default_factory=dict)  # part → scope of the words in it
+    _inner: dict[str, _Scope] = field(default_factory=dict)  # frame of a model → scope of its parts
 
     def __post_init__(self) -> None:
-        self._parts = {e.get("name", ""): e for e in self.model if e.tag in {"link", "joint", "frame"}}
-        model_pose, _ = _read_pose(self.model)
-        self._places = {_WORLD_NAME: _IDENTITY_POSE, "": model_pose, "__model__": model_pose}
+        self._collect_parts(_Scope("", "", self.model))
+        self._places[_WORLD_NAME] = _IDENTITY_POSE
+        self._places[""] = self._read_model_pose(self._inner[""])
+
+    def _read_model_pose(self, scope: _Scope) -> Pose:
+        """Return a model's pose in the frame that it is relative to; written may be that of one of its frames."""
+        known = dict(self._places)
+        self._places[scope.frame] = _IDENTITY_POSE
+        placement_frame = self.place_of(scope.full_name(scope.model.get("placement_frame", "")))
+        self._places = known  # what was placed on the way is elsewhere in the world
+        return _compose_poses(_read_pose(scope.model)[0], _relative_pose(placement_frame, _IDENTITY_POSE))
+
+    def _collect_parts(self, scope: _Scope) -> None:
+        """Name each part as the outermost model sees it, and keep the scope that its own words are of."""
+        self._inner[scope.frame] = scope
+        for part in scope.model:
+            name = scope.prefix + part.get("name", "")
+            if part.tag in {"link", "joint", "frame"}:
+                part.set("name", name)
+                self._parts[name], self._scopes[name] = part, scope
+            elif part.tag == "model":
+                is_merged = part.get(_MERGE_MARK) is not None
+                frame = f"{scope.prefix}_merged__{part.get('name', '')}__model__" if is_merged else name
+                self._parts[frame], self._scopes[frame] = part, scope
+                self._collect_parts(_Scope(scope.prefix if is_merged else f"{frame}::", frame, part))
+
+    def list_joints(self) -> list[ET.Element]:
+        """Return all joints, each with its full name."""
+        return [part for part in self._parts.values() if part.tag == "joint"]
 
     def form_tree(self, gravity: Array) -> RobotTree:
         """Return all of it; gravity is in the world's axes."""
         links = {name: part for name, part in self._parts.items() if part.tag == "link"}
-        joints = [part for part in self._parts.values() if part.tag == "joint"]
+        joints = self.list_joints()
         joint_links = {
             joint.get("name", ""): (self._find_link(joint, "parent"), self._find_link(joint, "child"))
             for joint in joints
@@ -124,22 +224,35 @@ class _SdfTreeReader:
         )
 
     def place_of(self, name: str) -> Pose:
-        """Return the place of a link, joint or frame in the world."""
+        """Return the place of a link, joint, frame or inner model in the world."""
         if name not in self._places:
-            part = self._parts[name]
-            default = {"link": "", "joint": _read_text(part, "child"), "frame": part.get("attached_to", "")}[part.tag]
+            part, scope = self._parts[name], self._scopes[name]
+            default = {"joint": _read_text(part, "child"), "frame": part.get("attached_to", "")}.get(part.tag, "")
             place, relative = _read_pose(part)
-            self._places[name] = _compose_poses(self.place_of(relative or default), place)
+            place = self._read_model_pose(self._inner[name]) if part.tag == "model" else place
+            self._places[name] = _compose_poses(self.place_of(scope.full_name(relative or default)), place)
         return self._places[name]
 
     def _find_link(self, joint: ET.Element, end: str) -> str:
         """Return the link, or the world, that an end of a joint is fixed to."""
-        name = _read_text(joint, end)
-        while name in self._parts and self._parts[name].tag != "link":
+        name = self._scopes[joint.get("name", "")].full_name(_read_text(joint, end))
+        while name != _WORLD_NAME and (name in self._inner or self._parts[name].tag != "link"):
+            if name in self._inner:
+                name = self._find_canonical_link(self._inner[name])
+                continue
             part = self._parts[name]
-            name = _read_text(part, "child") if part.tag == "joint" else part.get("attached_to", "")
-        first = next(name for name, part in self._parts.items() if part.tag == "link")
-        return name if name in {*self._parts, _WORLD_NAME} else self.model.get("canonical_link", first)
+            carrier = _read_text(part, "child") if part.tag == "joint" else part.get("attached_to", "")
+            name = self._scopes[name].full_name(carrier)
+        return name
+
+    def _find_canonical_link(self, scope: _Scope) -> str:
+        """Return the link that a model's frame is attached to: the one it names, else its first, else an inner one."""
+        if named := scope.model.get("canonical_link"):
+            return scope.prefix + named
+        inside = [*scope.model.iter("model")]
+        own = [name for name, each in self._scopes.items() if each.prefix == scope.prefix and each.model in inside]
+        link = next((name for name in own if self._parts[name].tag == "link"), "")  # its own, or a merged one
+        return link or self._find_canonical_link(next(self._inner[name] for name in own if name in self._inner))
 
     def _read_body(self, link: ET.Element, frame: Pose) -> tuple[float, Array, Array]:
         """Return mass, mass centre and inertia in the frame of the joint that moves the link."""
@@ -182,12 +295,12 @@ class _SdfTreeReader:
             return joint
         xyz = axis.find("xyz")
         axis_numbers = _read_numbers(axis, "xyz", (0.0, 0.0, 1.0))
+        scope = self._scopes[element.get("name", "")]
         expressed_in = "" if xyz is None else xyz.get("expressed_in", "")
-        if expressed_in or (_read_text(axis, "use_parent_model_frame") or str(self.is_older_version)).lower() in {
-            "true",
-            "1",
-        }:
-            axis_numbers = self.place_of(element.get("name", ""))[0].T @ self.place_of(expressed_in)[0] @ axis_numbers
+        is_along_model = _read_text(axis, "use_parent_model_frame") or str(scope.model.get(_VERSION_MARK) is not None)
+        if expressed_in or is_along_model.lower() in {"true", "1"}:
+            place = self.place_of(scope.full_name(expressed_in))
+            axis_numbers = self.place_of(element.get("name", ""))[0].T @ place[0] @ axis_numbers
         joint.axis = axis_numbers / np.linalg.norm(axis_numbers)
         joint.friction, joint.stiffness, joint.rest = (
             float(_read_text(axis, f"dynamics/{field_name}") or 0.0)
@@ -197,7 +310,7 @@ class _SdfTreeReader:
         if mimic is not None:
             factor = float(_read_text(mimic, "multiplier") or 1.0)
             offset, reference = (float(_read_text(mimic, field_name) or 0.0) for field_name in ("offset", "reference"))
-            joint.mimic = (mimic.get("joint", ""), factor, offset - factor * reference)
+            joint.mimic = (scope.full_name(mimic.get("joint", "")), factor, offset - factor * reference)
         return joint
 
 

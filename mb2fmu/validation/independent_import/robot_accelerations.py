@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -99,11 +100,10 @@ def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        content = read_robot_file(source)
+        independent_import = _read_independent_import(robot, source, read_robot_file(source))
     except OSError as error:
-        fault = Fault(str(error.strerror or error), source.name, "keep the file until the FMU is validated")
+        fault = Fault(str(error.strerror or error), source.name, "keep all files until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
-    independent_import = _read_independent_import(robot, source, content)
     if isinstance(independent_import, str):
         return _no_samples(independent_import)
     closures = _list_loop_closures(independent_import, _list_loops_of_settings(robot))
@@ -133,7 +133,7 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
             return MujocoEquations(source, moving_joints, actuators, s.locked, free, prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-    read_tree = read_urdf_tree if robot.kind == URDF else read_sdf_tree
+    read_tree = read_urdf_tree if robot.kind == URDF else partial(read_sdf_tree, path=source)
     bending = {
         each.name: NodalLink(
             each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
