@@ -3,7 +3,7 @@
 Importing fmpy and NumPy takes longer than most runs. Each line of standard input is JSON, one of
 
 - ``{"run": number, "request": file, "folder": folder, "environment": {…}}``: a process is forked that works in
-  ``folder`` as ``fmu_driver`` does with the request; its output goes to ``stdout.txt`` and ``stderr.txt`` there;
+  ``folder`` as ``fmu_run_process`` does with the request; its output goes to ``stdout.txt`` and ``stderr.txt`` there;
 - ``{"stop": number}``: its process is killed.
 
 As each process ends, standard output gets ``{"run": number, "code": …}``: its exit code, or minus the signal that ended
@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.fmu.runner.fmu_driver import run_driver_request
+from mb2fmu.fmu.runner.fmu_run_process import run_driver_request
 
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
