@@ -20,7 +20,7 @@ from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
     LoopKindMismatchError,
     LoopStartValues,
 )
-from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import HexapodLegLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoop
 from mb2fmu.model import load
 
 t = me.dynamicsymbols._t
