@@ -18,7 +18,7 @@ from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
-from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
+from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import format_equations
