@@ -18,7 +18,7 @@ from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
     make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.kinematic_loop_recognition import ClosedFormLoops, find_closed_form_loops
-from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
+from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoop
 
 __all__ = [
     "ClosedFormLoops",
