@@ -10,7 +10,7 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 1983 (characteristic pair of joints: a loop that is cut at them closes explicitly).
 """
 
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     KinematicLoopKind,
     LoopClosureEquations,
     LoopKindMismatchError,

@@ -15,7 +15,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     KinematicLoopKind,
     LoopClosureEquations,
     LoopKindMismatchError,

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
     LoopKindMismatchError,

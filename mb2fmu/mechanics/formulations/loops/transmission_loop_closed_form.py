@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,

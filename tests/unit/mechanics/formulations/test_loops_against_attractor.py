@@ -15,7 +15,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,
