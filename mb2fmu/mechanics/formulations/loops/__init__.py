@@ -17,7 +17,7 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopStartValues,
     make_closed_form_loop_solution,
 )
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_recognition import ClosedFormLoops, find_closed_form_loops
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_recognition import ClosedFormLoops, find_closed_form_loops
 from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoop
 
 __all__ = [
