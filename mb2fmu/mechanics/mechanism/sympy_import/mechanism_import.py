@@ -72,7 +72,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
     read_closed_forms,
     read_outputs,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
+from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import recast_prescribed_motion
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.model_declarations import Declarations
