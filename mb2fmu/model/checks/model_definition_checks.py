@@ -27,7 +27,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import sort_calculated_parameters
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.checks.constraint_level_checks import constraint_level_faults
-from mb2fmu.model.checks.element_checks import (
+from mb2fmu.model.checks.contact_latch_and_loop_checks import (
     add_elements_to_mechanics,
     added_load_faults,
     contact_declaration_faults,
