@@ -26,7 +26,7 @@ from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
-from mb2fmu.model.flexible.equivalent_particles import find_particles_of_flexible_body
+from mb2fmu.model.flexible.flexible_body_equivalent import find_particles_of_flexible_body
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
 from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_line

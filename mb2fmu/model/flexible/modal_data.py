@@ -29,7 +29,7 @@ import scipy.linalg
 import scipy.sparse
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.equivalent_particles import (
+from mb2fmu.model.flexible.flexible_body_equivalent import (
     convert_inertia_to_second_moment,
     convert_second_moment_to_inertia,
     factor_gram,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.equivalent_particles import (
+from mb2fmu.model.flexible.flexible_body_equivalent import (
     convert_inertia_to_second_moment,
     factor_gram,
     find_particles_of_flexible_body,

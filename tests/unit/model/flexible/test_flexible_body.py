@@ -14,7 +14,7 @@ from mechanisms import mechanism_of
 
 from mb2fmu import BeamSection, FlexibleBody, rhs
 from mb2fmu.model import check_model
-from mb2fmu.model.flexible.equivalent_particles import find_particles_of_flexible_body
+from mb2fmu.model.flexible.flexible_body_equivalent import find_particles_of_flexible_body
 from mb2fmu.model.flexible.modal_data import make_modal_data
 from mb2fmu.validation.source_checks.nodal_inertia_check import compare_nodal_inertia
 
