@@ -131,7 +131,7 @@ def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> 
 
 def test_fmpy_opens_the_archive(written: Path) -> None:
     """Its own error is its own: feedthrough outputs are read before their inputs are new."""
-    assert foreign("fmpy_master.py", written / "TwoMasses.ssp") == pytest.approx(FMPY_SSP, abs=2e-8)
+    assert foreign("fmpy_run_script.py", written / "TwoMasses.ssp") == pytest.approx(FMPY_SSP, abs=2e-8)
 
 
 def test_libcosim_runs_the_configuration(written: Path) -> None:
