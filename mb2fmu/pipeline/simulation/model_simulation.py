@@ -267,7 +267,7 @@ def _integrate_states(
         **implicit,
     )
     if not solution.success:
-        from mb2fmu.validation.reference.integration_standstill import explain_scipy_failure
+        from mb2fmu.validation.reference.standstill_diagnosis import explain_scipy_failure
 
         headline = f"{definition.name} cannot be simulated to {float(time[-1]):g} s:"
         raise explain_scipy_failure(solution, slope, names, headline, 0.0)

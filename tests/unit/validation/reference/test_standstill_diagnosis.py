@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.reference.integration_standstill import (
+from mb2fmu.validation.reference.standstill_diagnosis import (
     diagnose_integration_standstill,
     explain_scipy_failure,
 )
