@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
-    from mb2fmu.validation.comparison.error_list import ErrorList
+    from mb2fmu.validation.comparison.variable_error_table import ErrorList
     from mb2fmu.visualization import Scene
     from mb2fmu.visualization.interactive_fmu import PageFmuData
 
@@ -183,7 +183,7 @@ class ValidationOutcome:
     @property
     def errors(self) -> ErrorList:
         """The error of each variable, over all runs of the FMU; prints as a table."""
-        from mb2fmu.validation.comparison.error_list import list_variable_errors
+        from mb2fmu.validation.comparison.variable_error_table import list_variable_errors
 
         return list_variable_errors(self.result)
 
@@ -231,6 +231,6 @@ class RunResult:
     @property
     def errors(self) -> ErrorList:
         """The error of each variable, over all runs of the FMU; prints as a table."""
-        from mb2fmu.validation.comparison.error_list import list_variable_errors
+        from mb2fmu.validation.comparison.variable_error_table import list_variable_errors
 
         return list_variable_errors(self.validated.result)
