@@ -108,7 +108,7 @@ class TrajectoryIntegrationStruct(ctypes.Structure):
     ]
 
 
-class CollocationStruct(ctypes.Structure):
+class RadauCollocationStruct(ctypes.Structure):
     """``struct collocation``; ``numbers`` are the arrays that it points to."""
 
     numbers: Sequence[npt.NDArray[Any]]
