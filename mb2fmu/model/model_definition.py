@@ -13,7 +13,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
-from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoop
+from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import (
@@ -55,7 +55,7 @@ class ModelDefinition(Declarations):
     constraints: tuple[Constraint, ...] = ()
     appearance_items: tuple[AppearanceItem, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
-    loops: tuple[DeclaredLoop, ...] = ()
+    loops: tuple[DeclaredLoopClosedForm, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()
     contacts: tuple[DeclaredContact, ...] = ()
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()

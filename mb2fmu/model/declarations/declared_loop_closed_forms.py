@@ -11,7 +11,7 @@ from mb2fmu.model.source_location import find_user_line
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredLoop:
+class DeclaredLoopClosedForm:
     """A loop's closed form as the user wrote it; see :meth:`LoopDeclarations.loop`."""
 
     rows: tuple[sm.Expr, ...]
@@ -30,7 +30,7 @@ class LoopDeclarations:
     """
 
     def __init__(self) -> None:
-        self.loops: list[DeclaredLoop] = []
+        self.loops: list[DeclaredLoopClosedForm] = []
         super().__init__()
 
     def loop(
@@ -60,7 +60,7 @@ class LoopDeclarations:
             name: For messages.
         """
         self.loops.append(
-            DeclaredLoop(
+            DeclaredLoopClosedForm(
                 tuple(map(sm.sympify, rows)),
                 tuple({key: sm.sympify(value) for key, value in branch.items()} for branch in branches),
                 tuple(map(sm.sympify, positive)),
