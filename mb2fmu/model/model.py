@@ -19,7 +19,7 @@ from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads_and_elements import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_events import EventDeclarations
-from mb2fmu.model.declarations.declared_loop_closed_forms import LoopDeclarations
+from mb2fmu.model.declarations.declared_loop_closed_forms import LoopClosedFormDeclarations
 from mb2fmu.model.declarations.declared_outputs import OutputDeclarations, OutputKind, OutputRequest
 from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, TerminalAndArrayDeclarations
 from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
@@ -60,7 +60,7 @@ __all__ = [
 class Model(
     OutputDeclarations,
     TerminalAndArrayDeclarations,
-    LoopDeclarations,
+    LoopClosedFormDeclarations,
     EventDeclarations,
     AddedLoadDeclarations,
     AppearanceDeclarations,

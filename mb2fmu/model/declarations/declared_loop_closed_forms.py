@@ -12,7 +12,7 @@ from mb2fmu.model.source_location import find_user_line
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLoopClosedForm:
-    """A loop's closed form as the user wrote it; see :meth:`LoopDeclarations.loop`."""
+    """A loop's closed form as the user wrote it; see :meth:`LoopClosedFormDeclarations.loop`."""
 
     rows: tuple[sm.Expr, ...]
     branches: tuple[Mapping[sm.Expr, sm.Expr], ...]
@@ -22,7 +22,7 @@ class DeclaredLoopClosedForm:
     where: str = ""
 
 
-class LoopDeclarations:
+class LoopClosedFormDeclarations:
     """Part of ``Model``: closed forms of loops.
 
     Attributes:
