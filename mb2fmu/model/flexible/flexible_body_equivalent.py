@@ -116,7 +116,7 @@ def factor_gram(gram: Array) -> Array:
     return np.array(rows).reshape(len(rows), len(gram))
 
 
-def find_particles_of_flexible_body(factor: Array, mode_count: int) -> FlexibleBodyEquivalent:
+def find_flexible_body_equivalent(factor: Array, mode_count: int) -> FlexibleBodyEquivalent:
     """Return a rigid body and particles that have the inertia of a flexible body.
 
     Args:
