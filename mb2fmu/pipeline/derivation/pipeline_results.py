@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import Declarations, ModelDefinition
     from mb2fmu.validation import ValidationResult
-    from mb2fmu.validation.comparison.variable_error_table import ErrorList
+    from mb2fmu.validation.comparison.variable_error_table import VariableErrorTable
     from mb2fmu.visualization import Scene
     from mb2fmu.visualization.interactive_fmu import PageFmuData
 
@@ -181,7 +181,7 @@ class ValidationOutcome:
         return self.result.passed
 
     @property
-    def errors(self) -> ErrorList:
+    def errors(self) -> VariableErrorTable:
         """The error of each variable, over all runs of the FMU; prints as a table."""
         from mb2fmu.validation.comparison.variable_error_table import list_variable_errors
 
@@ -229,7 +229,7 @@ class RunResult:
         return self.page
 
     @property
-    def errors(self) -> ErrorList:
+    def errors(self) -> VariableErrorTable:
         """The error of each variable, over all runs of the FMU; prints as a table."""
         from mb2fmu.validation.comparison.variable_error_table import list_variable_errors
 
