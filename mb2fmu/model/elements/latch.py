@@ -13,7 +13,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchRow
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchConstraintRow
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
 
@@ -225,7 +225,7 @@ class Latch(NamedElement):
         """The name as one word, for symbols."""
         return self.name.replace(".", "_")
 
-    def _row(self, model: Model, row: LatchConstraintRow) -> DeclaredLatchRow:
+    def _row(self, model: Model, row: LatchConstraintRow) -> DeclaredLatchConstraintRow:
         """Declare the states and the force of one row."""
         behind = f"_{row.label}" if row.label else ""
         turn = "turn_" if row.label and row.unit == "rad" else ""
@@ -242,7 +242,7 @@ class Latch(NamedElement):
         model.discrete(held_at, 0.0, row.unit, name=parts["held_at"], description=f"where the row {owner} is held")
         name = f"{self.name}.{row.effort}{behind}"
         model.output(name, force, row.effort_unit, description=f"{row.effort} {owner} while it is closed")
-        return DeclaredLatchRow(name, row.position, impulse, held_at, force)
+        return DeclaredLatchConstraintRow(name, row.position, impulse, held_at, force)
 
 
 _AXES = "xyz"

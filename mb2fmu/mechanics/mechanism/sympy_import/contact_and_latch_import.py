@@ -25,7 +25,7 @@ from mb2fmu.model.declarations.declared_contacts_and_latches import (
     DeclaredContact,
     DeclaredFriction,
     DeclaredLatch,
-    DeclaredLatchRow,
+    DeclaredLatchConstraintRow,
 )
 from mb2fmu.model.expression_traversal import count_occurrences
 from mb2fmu.model.model_definition import ModelDefinition
@@ -229,7 +229,9 @@ class _RowReader:
         plain = self.plain(expression)
         return replace_symbols(plain, self.written) if self.written else plain
 
-    def _differentiate_position(self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchRow) -> _RowFields:
+    def _differentiate_position(
+        self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchConstraintRow
+    ) -> _RowFields:
         """Return G, b and c of a position in plain symbols, whose second rate is G u' + c, and the row's symbols."""
         symbols, rates, t = self.moving
         rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
@@ -251,7 +253,7 @@ class _RowReader:
         derivatives: Sequence[sm.Expr],
         offset: sm.Expr,
         bias: sm.Expr,
-        declaration: DeclaredContact | DeclaredFriction | DeclaredLatchRow,
+        declaration: DeclaredContact | DeclaredFriction | DeclaredLatchConstraintRow,
     ) -> _RowFields:
         """Return the fields that all rows have."""
         return {
