@@ -402,11 +402,11 @@ class MechanismCTables:
 
     def _tabulate_load_pieces(
         self, rows: Sequence[tuple[int, int, list[int], int, float]]
-    ) -> c_structures.LoadPiecesStruct:
+    ) -> c_structures.LoadTermsStruct:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
         integer_arrays = map(self._store_integers, (nodes, frames, itertools.chain(*vectors), factors))
-        return c_structures.LoadPiecesStruct(len(rows), *integer_arrays, self._array([*signs, 0.0]))
+        return c_structures.LoadTermsStruct(len(rows), *integer_arrays, self._array([*signs, 0.0]))
 
     def _add_constraints(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""
