@@ -245,7 +245,7 @@ class MechanismVariables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MechanismBodies:
+class MechanismElements:
     """Frames, points, bodies and loads of a mechanism, and how they move with the speeds.
 
     Attributes:
@@ -356,7 +356,7 @@ class MechanismObservables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, MechanismObservables):
+class Mechanism(MechanismVariables, MechanismElements, MechanismConstraints, MechanismObservables):
     """A mechanism as records: its variables, bodies, constraints and observables."""
 
     def __post_init__(self) -> None:
