@@ -2,7 +2,7 @@
 
 Input: ``Mechanism``. Output: ``ClosedFormLoops``: a form for each loop, in an order in which what it uses is known.
 Promises: each form is on the branch of the start values; a loop that no kind fits is refused with the reason.
-Must not: iterate, or choose another branch. A kind is one file and one class (:class:`KinematicLoopKind`);
+Must not: iterate, or choose another branch. A kind is one file and one class (:class:`LoopClosedFormSolver`);
 ``LOOP_KINDS`` lists them.
 
 Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
@@ -11,7 +11,7 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 """
 
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
-    KinematicLoopKind,
+    LoopClosedFormSolver,
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,
@@ -22,7 +22,7 @@ from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import Tr
 
 __all__ = [
     "ClosedFormLoops",
-    "KinematicLoopKind",
+    "LoopClosedFormSolver",
     "LoopClosureEquations",
     "LoopKindMismatchError",
     "LoopStartValues",

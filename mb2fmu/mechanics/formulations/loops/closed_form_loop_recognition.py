@@ -16,7 +16,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
-    KinematicLoopKind,
+    LoopClosedFormSolver,
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,
@@ -37,7 +37,7 @@ _SAMPLE_DISTANCE = 0.05
 _SAMPLE_COUNT = 6
 
 
-LOOP_KINDS: tuple[KinematicLoopKind, ...] = (
+LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
     TransmissionLoop(),
     FourBarLoop(),
     CrankSliderLoop(),
@@ -197,7 +197,7 @@ class ClosedFormLoops:
 
 
 def find_closed_form_loops(
-    mechanism: Mechanism, kinds: Sequence[KinematicLoopKind] = LOOP_KINDS, dependent: Sequence[int] = ()
+    mechanism: Mechanism, kinds: Sequence[LoopClosedFormSolver] = LOOP_KINDS, dependent: Sequence[int] = ()
 ) -> ClosedFormLoops:
     """Find closed forms of all holonomic constraints.
 
@@ -276,7 +276,7 @@ def _solve_in_order(
     unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
     user_forms: Sequence[_UserLoopClosedForm],
-    kinds: Sequence[KinematicLoopKind],
+    kinds: Sequence[LoopClosedFormSolver],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
     rows = [_LoopRow(name, phi, phi.free_symbols & set(unknowns)) for name, phi in m.holonomic]
@@ -326,7 +326,7 @@ def _solve_by_first_kind(
     rows: Sequence[_LoopRow],
     unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
-    kinds: Sequence[KinematicLoopKind],
+    kinds: Sequence[LoopClosedFormSolver],
     reasons: list[str],
 ) -> ClosedFormLoopSolution | None:
     """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""
