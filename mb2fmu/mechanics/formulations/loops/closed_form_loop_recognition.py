@@ -21,7 +21,11 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopKindMismatchError,
     LoopStartValues,
 )
-from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
+from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
+    CrankSliderLoop,
+    FourBarLoop,
+    SlidingLinkLoopSolver,
+)
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoop, RodLoop
 from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
@@ -41,7 +45,7 @@ LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
     TransmissionLoop(),
     FourBarLoop(),
     CrankSliderLoop(),
-    SlidingLinkLoop(),
+    SlidingLinkLoopSolver(),
     RodLoop(),
     HexapodLegLoop(),
 )

@@ -227,7 +227,7 @@ class CrankSliderLoop:
         return make_closed_form_loop_solution(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
-class SlidingLinkLoop:
+class SlidingLinkLoopSolver:
     """A link that turns and on which something slides: its angle and the displacement are wanted.
 
     With D = P / l² − b²: x = s √D − a, ψ = arg v − atan2(b, s √D). A cylinder between two known pins is of this kind.

@@ -18,7 +18,11 @@ from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
-from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
+from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
+    CrankSliderLoop,
+    FourBarLoop,
+    SlidingLinkLoopSolver,
+)
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoop
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import format_equations
@@ -197,13 +201,17 @@ SHAPES = {
         turned(Q1, a) + turned(Q2, b) - turned(e, S, f),
         {Q2: 3.0, S: -1.3},
     ),
-    "cylinder": (SlidingLinkLoop(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
+    "cylinder": (SlidingLinkLoopSolver(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
     "cylinder beside its pins": (
-        SlidingLinkLoop(),
+        SlidingLinkLoopSolver(),
         turned(Q1, a) - turned(0, d) + turned(Q2, S + c, f),
         {Q2: 0.1, S: 0.2},
     ),
-    "negative displacement": (SlidingLinkLoop(), turned(Q1, a) - turned(0, d) + turned(Q2, S, f), {Q2: 3.2, S: -1.2}),
+    "negative displacement": (
+        SlidingLinkLoopSolver(),
+        turned(Q1, a) - turned(0, d) + turned(Q2, S, f),
+        {Q2: 3.2, S: -1.2},
+    ),
 }
 
 
