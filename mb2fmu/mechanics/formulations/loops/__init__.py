@@ -18,7 +18,7 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_recognition import ClosedFormLoops, find_closed_form_loops
-from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoop
+from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
 
 __all__ = [
     "ClosedFormLoops",
@@ -26,7 +26,7 @@ __all__ = [
     "LoopClosureEquations",
     "LoopKindMismatchError",
     "LoopStartValues",
-    "TransmissionLoop",
+    "TransmissionLoopSolver",
     "find_closed_form_loops",
     "make_closed_form_loop_solution",
 ]

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     SlidingLinkLoopSolver,
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoop, RodLoop
-from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoop
+from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
@@ -42,7 +42,7 @@ _SAMPLE_COUNT = 6
 
 
 LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
-    TransmissionLoop(),
+    TransmissionLoopSolver(),
     FourBarLoop(),
     CrankSliderLoop(),
     SlidingLinkLoopSolver(),

@@ -13,7 +13,7 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
 )
 
 
-class TransmissionLoop:
+class TransmissionLoopSolver:
     """c x + g(known) = 0 with c of parameters only: x = −g / c.
 
     A ratio of gears, with or without an offset; also a cam, or a motion prescribed by time: g may be any expression of
