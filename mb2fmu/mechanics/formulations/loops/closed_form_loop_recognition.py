@@ -23,7 +23,7 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
 )
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     CrankSliderLoop,
-    FourBarLoop,
+    FourBarLoopSolver,
     SlidingLinkLoopSolver,
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoop, RodLoop
@@ -43,7 +43,7 @@ _SAMPLE_COUNT = 6
 
 LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
     TransmissionLoopSolver(),
-    FourBarLoop(),
+    FourBarLoopSolver(),
     CrankSliderLoop(),
     SlidingLinkLoopSolver(),
     RodLoop(),

@@ -112,7 +112,7 @@ def _arm_angle(angle: sm.Expr, arm: PhasorSumPolarForm, psi: sm.Expr, shape: Loo
     return angle, shape.senses[angle] * (psi - arm.angle)
 
 
-class FourBarLoop:
+class FourBarLoopSolver:
     """Two arms whose angles are wanted: revolute joints at three places of the loop that are not all known.
 
     With D = 4 P r1² − (P + r1² − r2²)², P = |v|²: ψ1 = arg v + s atan2(√D, P + r1² − r2²),

@@ -20,7 +20,7 @@ from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     CrankSliderLoop,
-    FourBarLoop,
+    FourBarLoopSolver,
     SlidingLinkLoopSolver,
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoop
@@ -177,17 +177,17 @@ def compiled(form, rows):
 a, b, c, d, e, f = LENGTHS
 SHAPES = {
     "relative angles": (
-        FourBarLoop(),
+        FourBarLoopSolver(),
         turned(Q1, a) + turned(Q1 + Q2, b) + turned(Q1 + Q2 + Q3, c) - turned(0, d),
         {Q2: 0.1, Q3: -2.4},
     ),
     "absolute angles, bent links": (
-        FourBarLoop(),
+        FourBarLoopSolver(),
         turned(Q1, a, e) + turned(Q2, b, f) - turned(Q3, c, e) - turned(0, d, f),
         {Q2: 0.5, Q3: 1.4},
     ),
     "the other way round, rows swapped": (
-        FourBarLoop(),
+        FourBarLoopSolver(),
         sm.Matrix([[0, 1], [1, 0]]) * (turned(-Q1, a) + turned(-Q2, b) + turned(Q3, c) - turned(0, d)),
         {Q2: -0.6, Q3: 2.0},
     ),
@@ -265,7 +265,7 @@ def test_what_is_no_such_loop_is_told_why():
     )
     stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
     with pytest.raises(LoopKindMismatchError, match="not one vector in both rows"):
-        FourBarLoop().solve(LoopClosureEquations(("x", "y"), stretched, (Q2, Q3)), start)
+        FourBarLoopSolver().solve(LoopClosureEquations(("x", "y"), stretched, (Q2, Q3)), start)
     with pytest.raises(
         LoopKindMismatchError, match="not one arm and one slide, but an arm that turns with q2 and an arm"
     ):
@@ -274,14 +274,14 @@ def test_what_is_no_such_loop_is_told_why():
         )
     wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
     with pytest.raises(LoopKindMismatchError, match="q3 stands in sqrt"):
-        FourBarLoop().solve(LoopClosureEquations(("x", "y"), wild, (Q2, Q3)), start)
+        FourBarLoopSolver().solve(LoopClosureEquations(("x", "y"), wild, (Q2, Q3)), start)
 
 
 def test_a_start_that_lies_flat_has_no_branch():
     flat = dict(zip(LENGTHS, VALUES, strict=True)) | {a: 0.5, b: 1.0, c: 0.5, d: 2.0, Q1: 0.0, Q2: 0.0, Q3: 0.0}
     rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
     with pytest.raises(LoopKindMismatchError, match="it lies flat, where its two branches meet"):
-        FourBarLoop().solve(
+        FourBarLoopSolver().solve(
             LoopClosureEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStartValues(flat, frozenset({Q1, Q2, Q3}))
         )
 
