@@ -22,7 +22,7 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopStartValues,
 )
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
-    CrankSliderLoop,
+    CrankSliderLoopSolver,
     FourBarLoopSolver,
     SlidingLinkLoopSolver,
 )
@@ -44,7 +44,7 @@ _SAMPLE_COUNT = 6
 LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
     TransmissionLoopSolver(),
     FourBarLoopSolver(),
-    CrankSliderLoop(),
+    CrankSliderLoopSolver(),
     SlidingLinkLoopSolver(),
     RodLoop(),
     HexapodLegLoop(),

@@ -184,7 +184,7 @@ def _solve_parallelogram(shape: LoopPolygon, start: LoopStartValues) -> dict[sm.
     return solution if not remaining_sides else None
 
 
-class CrankSliderLoop:
+class CrankSliderLoopSolver:
     """An arm whose angle is wanted, and a displacement along a known direction.
 
     With v_l along the slide, v_n across it and D = r² − v_n²: x = (v_l − s √D) / l, ψ = λ + atan2(v_n, s √D).

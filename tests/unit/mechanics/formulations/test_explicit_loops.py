@@ -19,7 +19,7 @@ from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
-    CrankSliderLoop,
+    CrankSliderLoopSolver,
     FourBarLoopSolver,
     SlidingLinkLoopSolver,
 )
@@ -192,12 +192,12 @@ SHAPES = {
         {Q2: -0.6, Q3: 2.0},
     ),
     "crank-slider with offset": (
-        CrankSliderLoop(),
+        CrankSliderLoopSolver(),
         turned(Q1, a) + turned(Q2, b) - turned(0, S, e),
         {Q2: -0.1, S: 2.6},
     ),
     "crank-slider, the other branch, inclined": (
-        CrankSliderLoop(),
+        CrankSliderLoopSolver(),
         turned(Q1, a) + turned(Q2, b) - turned(e, S, f),
         {Q2: 3.0, S: -1.3},
     ),
@@ -269,7 +269,7 @@ def test_what_is_no_such_loop_is_told_why():
     with pytest.raises(
         LoopKindMismatchError, match="not one arm and one slide, but an arm that turns with q2 and an arm"
     ):
-        CrankSliderLoop().solve(
+        CrankSliderLoopSolver().solve(
             LoopClosureEquations(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start
         )
     wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
