@@ -1,6 +1,6 @@
 """Closed forms of a rod and of a leg of a hexapod.
 
-``RodLoop``: one row with one unknown angle: a rod without coordinates of its own, or a pin on a line.
+``RodLoopSolver``: one row with one unknown angle: a rod without coordinates of its own, or a pin on a line.
 ``HexapodLegLoop``: three rows: a universal joint, a slide behind it, and its end at a known point.
 """
 
@@ -33,7 +33,7 @@ _SAMPLE_COUNT = 4
 _FORM_TOLERANCE = 1e-9
 
 
-class RodLoop:
+class RodLoopSolver:
     """a cos ψ + b sin ψ + c = 0: the end of a link at a given distance from a known point, or at a known height.
 
     With w = a − i b and D = |w|² − c²: ψ = −arg w + s atan2(√D, −c). A rod between two bodies, given by the square of

@@ -23,7 +23,7 @@ from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     FourBarLoopSolver,
     SlidingLinkLoopSolver,
 )
-from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoopSolver
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import format_equations
 
@@ -244,7 +244,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     sides = []
     for guess in (0.5, 2.0, 0.5 + 4 * math.pi):
         there = float(sm.nsolve(row.subs(known), Q2, guess))
-        form = RodLoop().solve(
+        form = RodLoopSolver().solve(
             LoopClosureEquations(("rod",), (row,), (Q2,)), LoopStartValues(known | {Q2: there}, frozenset({Q1, Q2}))
         )
         function = compiled(form, [row])
@@ -253,7 +253,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
         sides.append(there)
     assert abs(sides[0] - sides[1]) > 0.1
     with pytest.raises(LoopKindMismatchError, match="s is no angle in row"):
-        RodLoop().solve(
+        RodLoopSolver().solve(
             LoopClosureEquations(("row",), (S * sm.cos(Q1) - a,), (S,)),
             LoopStartValues(known | {S: 0.8}, frozenset({S, Q1})),
         )
