@@ -26,7 +26,7 @@ from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     FourBarLoopSolver,
     SlidingLinkLoopSolver,
 )
-from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoop, RodLoopSolver
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoopSolver, RodLoopSolver
 from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
@@ -47,7 +47,7 @@ LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
     CrankSliderLoopSolver(),
     SlidingLinkLoopSolver(),
     RodLoopSolver(),
-    HexapodLegLoop(),
+    HexapodLegLoopSolver(),
 )
 """In the order in which they are tried."""
 NO_CLOSED_FORM_HEADLINE = "the loops have no closed form:"

@@ -1,7 +1,7 @@
 """Closed forms of a rod and of a leg of a hexapod.
 
 ``RodLoopSolver``: one row with one unknown angle: a rod without coordinates of its own, or a pin on a line.
-``HexapodLegLoop``: three rows: a universal joint, a slide behind it, and its end at a known point.
+``HexapodLegLoopSolver``: three rows: a universal joint, a slide behind it, and its end at a known point.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _SphericalForm:
     v: sm.Matrix
 
 
-class HexapodLegLoop:
+class HexapodLegLoopSolver:
     """Two angles and a displacement that bring the end of a leg to a known point: spherical coordinates of v.
 
     With h = v·n, a = v·m1, b = v·m2 and s the sign of cos β, σ that of x + offset at the start:
