@@ -55,7 +55,7 @@ __all__ = [
     "MotionObservables",
     "MotionVariables",
     "OutputExpression",
-    "StartValue",
+    "StartValueKind",
     "Treatment",
     "VelocityConstraints",
 ]
@@ -167,7 +167,7 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class StartValue:
+class StartValueKind:
     """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
 
     symbol: sm.Symbol
@@ -217,7 +217,7 @@ class MotionVariables:
     r: tuple[sm.Symbol, ...] = ()
     calculated_parameters: tuple[Assignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
-    start: tuple[StartValue, ...] = ()
+    start: tuple[StartValueKind, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
