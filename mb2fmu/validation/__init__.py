@@ -14,7 +14,7 @@ Must not: derive, lower or emit anything, change the FMU, or loosen a bound beca
 from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.validation.data.measured_data_comparison import (
     DataRunSettings,
-    TableComparison,
+    MeasuredTableComparison,
     compare_at_data_table_points,
     compare_measurements,
 )
@@ -52,11 +52,11 @@ __all__ = [
     "IndependentChecks",
     "InterfaceTypeResult",
     "InvariantResult",
+    "MeasuredTableComparison",
     "Perturbation",
     "PerturbedExperimentResult",
     "ReferenceData",
     "ReferenceRun",
-    "TableComparison",
     "Trajectory",
     "ValidationDataTable",
     "ValidationResult",
