@@ -58,7 +58,7 @@ class SourceObjects:
     origin: Any = None
 
 
-def extract_source_objects(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
+def extract_mechanics_objects(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
     """Take the mechanics apart; call it within :func:`keep_mechanics_untouched`: actuators write results into points.
 
     Args:
