@@ -62,7 +62,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     VariableSource,
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, VariableType
-from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
+from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
@@ -557,7 +557,7 @@ def _declare_types(
     variables: tuple[FmuVariable, ...],
 ) -> tuple[tuple[FmuVariable, ...], tuple[VariableType, ...]]:
     """Return the variables with their declared types, and these types."""
-    types = list_quantity_types(variables)
+    types = map_units_to_quantity_types(variables)
     enumerated = describe_solver_type(
         [*(variable.name for variable in variables), *(item.name for item in types.values())]
     )
