@@ -270,7 +270,7 @@ class ApiCallPlanner:
         )
 
 
-def make_api_call_planner(
+def make_api_check_planner(
     scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlanner:
     """Return what the calls for one interface type of an FMU are planned from."""

@@ -13,7 +13,7 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallPlanner,
     ApiCallScenario,
-    make_api_call_planner,
+    make_api_check_planner,
 )
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
@@ -183,7 +183,7 @@ def plan_api_calls(
     scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlan:
     """Return the calls of all families for one interface type of an FMU."""
-    planner = make_api_call_planner(scenario, definition, description, kind)
+    planner = make_api_check_planner(scenario, definition, description, kind)
     sequences = {check.name: check.plan(planner) for check in _API_CHECKS}
     return replace(planner.plan, sequences={name: calls for name, calls in sequences.items() if calls is not None})
 
