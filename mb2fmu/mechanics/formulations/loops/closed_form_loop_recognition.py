@@ -28,7 +28,10 @@ from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoopSolver, RodLoopSolver
 from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
+    NumericConstraints,
+    make_parameter_completion_function,
+)
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
@@ -265,7 +268,7 @@ _MAX_CHOICES = 200
 
 def _collect_loop_start_values(m: Mechanism) -> LoopStartValues:
     """Return the numbers that rows are judged by."""
-    numeric = make_parameter_function(m)(free_parameter_values(m))
+    numeric = make_parameter_completion_function(m)(free_parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
     values = dict(zip(symbols, map(float, numeric), strict=True))
     values |= {q: float(c.start) for q, c in zip(m.q, m.declared.coordinates, strict=True)}
