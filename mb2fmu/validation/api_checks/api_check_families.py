@@ -27,7 +27,7 @@ from mb2fmu.validation.api_checks.derivative_api_checks import (
     plan_directional_calls,
     plan_output_derivative_calls,
 )
-from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_point_evaluation_call
+from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_extreme_points_operation
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
     compare_tuning,
@@ -72,7 +72,7 @@ def _plan_extreme_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     points, variables = planner.scenario.extreme_points, planner.description.variables
     if not points:
         return None
-    call = make_point_evaluation_call(
+    call = make_extreme_points_operation(
         points,
         planner.scenario.reference,
         {name: variable.reference for name, variable in variables.items()},

@@ -346,7 +346,7 @@ def _join(motion: InstantMotion) -> Floats:
     return np.concatenate([motion.x_dot, motion.outputs])
 
 
-def make_point_evaluation_call(
+def make_extreme_points_operation(
     points: Sequence[ExtremePoint],
     reference: ReferenceRun,
     references: Mapping[str, int],
