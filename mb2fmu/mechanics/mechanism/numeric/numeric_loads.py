@@ -48,7 +48,7 @@ class _LoadTerm:
     sign: float
 
 
-class _LoadPieceTable:
+class _LoadTermTable:
     """Columns of all load pieces."""
 
     def __init__(self, pieces: Sequence[_LoadTerm]) -> None:
@@ -112,7 +112,7 @@ class NumericLoadTables:
                 ]
             else:
                 self.pathway_magnitudes.append((load_number, start))
-        self._force_pieces, self._torque_pieces = _LoadPieceTable(force_pieces), _LoadPieceTable(torque_pieces)
+        self._force_pieces, self._torque_pieces = _LoadTermTable(force_pieces), _LoadTermTable(torque_pieces)
 
     def evaluate(
         self, scalars: Array, values: Array, rotations: Array
