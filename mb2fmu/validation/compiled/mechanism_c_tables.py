@@ -383,7 +383,7 @@ class MechanismCTables:
                 for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
                     if node >= 0:
                         torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
-        s.forces, s.torques = self._tabulate_load_pieces(forces), self._tabulate_load_pieces(torques)
+        s.forces, s.torques = self._tabulate_load_terms(forces), self._tabulate_load_terms(torques)
         paths = [load.points for load in self._pathways]
         s.pathways = c_structures.PathwaysStruct(
             len(paths),
@@ -400,7 +400,7 @@ class MechanismCTables:
             self._store_integers(place(each.symbols[0]) for each in motion_vectors),
         )
 
-    def _tabulate_load_pieces(
+    def _tabulate_load_terms(
         self, rows: Sequence[tuple[int, int, list[int], int, float]]
     ) -> c_structures.LoadTermsStruct:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
