@@ -3,7 +3,7 @@
 Input: ``Mechanism``. Output: ``ClosedFormLoops``: a form for each loop, in an order in which what it uses is known.
 Promises: each form is on the branch of the start values; a loop that no kind fits is refused with the reason.
 Must not: iterate, or choose another branch. A kind is one file and one class (:class:`LoopClosedFormSolver`);
-``LOOP_KINDS`` lists them.
+``CLOSED_FORM_LOOP_SOLVERS`` lists them.
 
 Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresden: ``AddLoop.FourBar``,
 ``AddLoop.CrankSlider``, ``AddLoop.FourBarTrans``, ``AddLoop.Transmission``); M. Hiller, Mechanische Systeme, Springer

@@ -44,7 +44,7 @@ _SAMPLE_DISTANCE = 0.05
 _SAMPLE_COUNT = 6
 
 
-LOOP_KINDS: tuple[LoopClosedFormSolver, ...] = (
+CLOSED_FORM_LOOP_SOLVERS: tuple[LoopClosedFormSolver, ...] = (
     TransmissionLoopSolver(),
     FourBarLoopSolver(),
     CrankSliderLoopSolver(),
@@ -204,7 +204,9 @@ class ClosedFormLoops:
 
 
 def find_closed_form_loops(
-    mechanism: Mechanism, kinds: Sequence[LoopClosedFormSolver] = LOOP_KINDS, dependent: Sequence[int] = ()
+    mechanism: Mechanism,
+    kinds: Sequence[LoopClosedFormSolver] = CLOSED_FORM_LOOP_SOLVERS,
+    dependent: Sequence[int] = (),
 ) -> ClosedFormLoops:
     """Find closed forms of all holonomic constraints.
 
