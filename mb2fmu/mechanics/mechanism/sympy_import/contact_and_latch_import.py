@@ -13,7 +13,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_equations import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_equations import LatchedRow, Latches, LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, Latches, LatchRecord
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     DynamicsymbolMap,
     differentiate_along_rates,
@@ -209,7 +209,7 @@ class _RowReader:
         return LatchRecord(
             name=latch.name,
             rows=tuple(
-                LatchedRow(
+                LatchedConstraintRow(
                     **self._differentiate_position(position, row),
                     name=row.name,
                     position=position,
