@@ -28,7 +28,7 @@ from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
 from mb2fmu.fmu.emit_python.runtime.integrator_base import IntegratorMemory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 

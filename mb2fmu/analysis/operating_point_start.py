@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit

@@ -13,7 +13,7 @@ from sympy.physics.mechanics import dynamicsymbols
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 Floats = npt.NDArray[np.float64]

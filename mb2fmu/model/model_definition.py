@@ -12,10 +12,10 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
 from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import (
     Constraint,
     ConstraintForce,

@@ -30,7 +30,7 @@ from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import are_compatible_units, display_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values

@@ -78,7 +78,7 @@ from mb2fmu.version import __version__
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model.declarations.model_declarations import Declarations
+    from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 
 _MAX_PERTURBED_REFERENCES = 14
 """Perturbed experiments that are integrated as a reference, at most: each costs as much as the default one."""

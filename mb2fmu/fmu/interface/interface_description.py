@@ -65,7 +65,7 @@ from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, Fmu
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__

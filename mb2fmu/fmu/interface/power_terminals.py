@@ -21,8 +21,8 @@ from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, 
 from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
-from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
 from mb2fmu.units import parse_unit
 

@@ -45,6 +45,7 @@ from mb2fmu.model.checks.terminal_checks import (
     resolve_terminal_members,
 )
 from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
+from mb2fmu.model.declarations.declared_content_and_experiment import choose_communication_step, derive_rate_signals
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
     find_first_common_instant,
@@ -52,7 +53,6 @@ from mb2fmu.model.declarations.declared_events import (
     has_valid_declared_event_instants,
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
-from mb2fmu.model.declarations.model_declarations import choose_communication_step, derive_rate_signals
 from mb2fmu.model.declarations.shared_event_clock import share_event_clocks
 from mb2fmu.model.model import Experiment, Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition

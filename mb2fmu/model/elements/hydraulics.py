@@ -18,7 +18,7 @@ from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_cache
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
-    from mb2fmu.model.declarations.model_declarations import Number
+    from mb2fmu.model.declarations.declared_content_and_experiment import Number
 
 __all__ = ["HydraulicCylinder", "Valve"]
 

@@ -19,7 +19,7 @@ from mb2fmu.model.supported_functions import no_event
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
-    from mb2fmu.model.declarations.model_declarations import Number
+    from mb2fmu.model.declarations.declared_content_and_experiment import Number
 
 __all__ = ["Brush", "MagicFormula", "Tyre", "TyreSlips"]
 

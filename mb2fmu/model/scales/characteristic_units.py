@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Quantity, Speed
 from mb2fmu.units import BASE_UNITS, parse_unit
 

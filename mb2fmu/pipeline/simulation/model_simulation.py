@@ -15,7 +15,7 @@ from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
-from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
+from mb2fmu.model.declarations.declared_content_and_experiment import map_inputs_to_rates
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load

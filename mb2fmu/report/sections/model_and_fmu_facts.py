@@ -10,7 +10,7 @@ from mb2fmu.fmu.integration_method_table import find_solver_by_kind
 from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 from mb2fmu.report.number_format import format_declared_number

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint, choose_extreme_points
 from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallPlanner,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds

@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import Input, Parameter, Quantity
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
 from mb2fmu.validation.reference.reference_run import ReferenceRun

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
 from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck

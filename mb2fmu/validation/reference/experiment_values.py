@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]

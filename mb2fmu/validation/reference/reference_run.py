@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, EquationsOfMotion
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.validation.modes.equations_between_events import form_equations_between_events

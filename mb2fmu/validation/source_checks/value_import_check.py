@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Parameter, Speed
 

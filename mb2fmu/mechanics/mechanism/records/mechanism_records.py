@@ -31,7 +31,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     OutputRecord,
     RequestedOutput,
 )
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
 from mb2fmu.model.supported_functions import StickingSign
 
 __all__ = [
