@@ -12,7 +12,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
-from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
 from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
@@ -25,7 +25,7 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDefinition(Declarations):
+class ModelDefinition(DeclaredModelContent):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
@@ -69,15 +69,15 @@ class ModelDefinition(Declarations):
         items: tuple[DeclaredContact | DeclaredLatch, ...] = (*self.contacts, *self.latches)
         return [force for item in items for force in item.forces]
 
-    def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
+    def declarations(self, dependent: tuple[str, ...], origin: str) -> DeclaredModelContent:
         """Return declarations as plain data, for all stages after the reading.
 
         Args:
             dependent: Names of the coordinates and speeds that the mechanics name as dependent.
             origin: What the mechanism was read from, a noun phrase.
         """
-        plain = {item.name: getattr(self, item.name) for item in fields(Declarations)}
-        return Declarations(**plain | {"dependent": dependent, "origin": origin})
+        plain = {item.name: getattr(self, item.name) for item in fields(DeclaredModelContent)}
+        return DeclaredModelContent(**plain | {"dependent": dependent, "origin": origin})
 
     def __post_init__(self) -> None:
         declared: tuple[Any, ...] = (*self.quantities, *self.constraint_forces)

@@ -65,7 +65,7 @@ from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, Fmu
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.declared_content_and_experiment import Declarations, Experiment
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
@@ -97,7 +97,7 @@ _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
 }
 
 
-def _describe_fmu_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
+def _describe_fmu_arrays(definition: DeclaredModelContent, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
     """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
     return tuple(_declared_arrays(definition, variables))
 
@@ -110,7 +110,7 @@ def _drop_terminals_of_array_elements(
     return tuple(each for each in terminals if gone.isdisjoint(member.variable for member in each.members))
 
 
-def _declared_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
+def _declared_arrays(definition: DeclaredModelContent, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
     """Yield the declared arrays with the attributes that their elements share; value references count elements."""
     known = {variable.name: variable for variable in variables}
     motion = {
@@ -239,7 +239,10 @@ def make_unique_variable_name(wanted: str, taken: Sequence[str]) -> str:
 
 
 def describe_interface(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, target: FmuTarget = PYTHON_FMU_TARGET
+    definition: DeclaredModelContent,
+    equations: EquationsOfMotion,
+    program: Program,
+    target: FmuTarget = PYTHON_FMU_TARGET,
 ) -> FmuInterface:
     """Describe an FMU for importers: variables, units, structure, experiment.
 
@@ -314,7 +317,7 @@ def _form_instantiation_token(interface: FmuInterface, program: Program) -> str:
 class _VariableDescriber:
     """Makes the variables, one kind after the other."""
 
-    def __init__(self, definition: Declarations, equations: EquationsOfMotion, program: Program) -> None:
+    def __init__(self, definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> None:
         self._definition = definition
         self._equations = equations
         self._program = program
@@ -629,7 +632,7 @@ def _experiment_faults(experiment: Experiment, target: FmuTarget) -> Iterator[Fa
         )
 
 
-def _shape_faults(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
+def _shape_faults(definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
     """Yield faults where model, equations and program do not belong together."""
     free = sum(not parameter.calculated for parameter in definition.parameters)
     pairs = {

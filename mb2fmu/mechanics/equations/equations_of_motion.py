@@ -193,8 +193,8 @@ class MotionVariables:
 
     Attributes:
         t: Time.
-        q: Coordinates, in the order of ``Declarations.coordinates``.
-        u: Speeds, in the order of ``Declarations.speeds``.
+        q: Coordinates, in the order of ``DeclaredModelContent.coordinates``.
+        u: Speeds, in the order of ``DeclaredModelContent.speeds``.
         u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints. All of
             them by the treatments ``attractor`` and ``multipliers``.
         u_dot: Symbols that stand for u', same order as ``u``.

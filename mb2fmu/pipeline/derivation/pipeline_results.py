@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model import Declarations, ModelDefinition
+    from mb2fmu.model import DeclaredModelContent, ModelDefinition
     from mb2fmu.validation import ValidationResult
     from mb2fmu.validation.comparison.variable_error_table import VariableErrorTable
     from mb2fmu.visualization import Scene
@@ -63,7 +63,7 @@ class Derivation:
     """
 
     checked: ModelDefinition
-    definition: Declarations
+    definition: DeclaredModelContent
     mechanism: Mechanism
     equations: EquationsOfMotion
     program: CompilableProgram
@@ -161,7 +161,7 @@ class ValidationOutcome:
         timings: Of the stages so far.
     """
 
-    definition: Declarations
+    definition: DeclaredModelContent
     mechanism: Mechanism
     reference_equations: EquationsOfMotion
     result: ValidationResult

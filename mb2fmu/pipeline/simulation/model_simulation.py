@@ -29,7 +29,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-    from mb2fmu.model import Declarations
+    from mb2fmu.model import DeclaredModelContent
     from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
     from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
     from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
@@ -241,7 +241,7 @@ def _integrate_states(
     time: Floats,
     slope: StateDerivativeFunction,
     x0: Floats,
-    definition: Declarations,
+    definition: DeclaredModelContent,
     longest: float,
     names: Sequence[str],
 ) -> Floats:
@@ -281,7 +281,7 @@ def _difference_jacobian(f: StateDerivativeFunction, t: float, x: Floats) -> Flo
     return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
 
 
-def map_variable_units(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
+def map_variable_units(equations: EquationsOfMotion, definition: DeclaredModelContent) -> dict[str, str]:
     """Return FMU name → unit of the states in their order, then of the outputs."""
     states, _, _ = visualization.list_scene_variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallPlanner,
@@ -180,7 +180,7 @@ _API_CHECKS = (
 
 
 def plan_api_calls(
-    scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
+    scenario: ApiCallScenario, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlan:
     """Return the calls of all families for one interface type of an FMU."""
     planner = make_api_check_planner(scenario, definition, description, kind)
@@ -189,7 +189,7 @@ def plan_api_calls(
 
 
 def compare_api_checks(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     scenario: ApiCallScenario,
     plan: ApiCallPlan,
     fmu_result: FmuProcessResult,

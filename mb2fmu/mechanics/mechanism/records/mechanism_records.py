@@ -31,7 +31,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     OutputRecord,
     RequestedOutput,
 )
-from mb2fmu.model.declarations.declared_content_and_experiment import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.supported_functions import StickingSign
 
 __all__ = [
@@ -227,7 +227,7 @@ class MechanismVariables:
         quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
     """
 
-    declared: Declarations
+    declared: DeclaredModelContent
     t: sm.Symbol
     q: tuple[sm.Symbol, ...]
     u: tuple[sm.Symbol, ...]
