@@ -97,11 +97,6 @@ _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
 }
 
 
-def _describe_fmu_arrays(definition: DeclaredModelContent, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
-    """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
-    return tuple(_declared_arrays(definition, variables))
-
-
 def _drop_terminals_of_array_elements(
     terminals: Sequence[Terminal], arrays: Sequence[FmuArray]
 ) -> tuple[Terminal, ...]:
@@ -111,7 +106,7 @@ def _drop_terminals_of_array_elements(
 
 
 def _declared_arrays(definition: DeclaredModelContent, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
-    """Yield the declared arrays with the attributes that their elements share; value references count elements."""
+    """Yield the declared arrays with the attributes that their elements share; value references follow those of ``variables``."""
     known = {variable.name: variable for variable in variables}
     motion = {
         item.name for item in (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
@@ -271,7 +266,7 @@ def describe_interface(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
     found = describe_fmu_terminals(definition, equations, program) if native else ()
-    held = _describe_fmu_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
+    held = tuple(_declared_arrays(definition, variables)) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,

@@ -124,7 +124,7 @@ def _enter_request_folder(request: dict[str, Any]) -> None:
         os.close(file)
 
 
-def run_fork_server() -> None:
+def _run_fork_server() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
     gc.freeze()  # what is imported stays: no fork looks through it for cycles
     request = _ForkServer().serve()
@@ -135,4 +135,4 @@ def run_fork_server() -> None:
 
 
 if __name__ == "__main__":
-    run_fork_server()
+    _run_fork_server()

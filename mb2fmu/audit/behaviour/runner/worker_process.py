@@ -421,7 +421,7 @@ def _redirect_descriptors(output_file: Path, kept_socket: socket.socket) -> None
     os.closerange(kept_descriptor + 1, 256)
 
 
-def run_worker_process() -> None:
+def _run_worker_process() -> None:
     """Run the request in a file, on systems without fork."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
@@ -440,4 +440,4 @@ def run_worker_process() -> None:
 
 
 if __name__ == "__main__":
-    run_worker_process()
+    _run_worker_process()
