@@ -106,7 +106,7 @@ def _drop_terminals_of_array_elements(
 
 
 def _declared_arrays(definition: DeclaredModelContent, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
-    """Yield the declared arrays with the attributes that their elements share; value references follow those of ``variables``."""
+    """Yield the declared arrays with what their elements share; value references follow those of ``variables``."""
     known = {variable.name: variable for variable in variables}
     motion = {
         item.name for item in (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
