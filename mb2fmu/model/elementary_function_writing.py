@@ -91,7 +91,7 @@ class _FunctionWriter:
             return self._power(e.base, e.exp)
         if e.is_Add:
             return f"({'+'.join(map(self.expression, e.args))})"
-        if not e.args and e.is_number:
+        if not e.args and e.is_real and e.is_number:  # no infinity, nor the imaginary unit
             return _write_rational(e) if e.is_Rational else f"({float(e)!r})"
         name = self._functions.get(type(e))
         if name is None:
@@ -100,8 +100,8 @@ class _FunctionWriter:
 
     def _product(self, product: sm.Mul) -> str:
         """Return a product; -1 is a sign, and reciprocals are divisors."""
-        sign = "-" if product.args[0] is sm.S.NegativeOne else ""
         factors = [factor for factor in product.args if factor is not sm.S.NegativeOne]
+        sign = "-" * ((len(product.args) - len(factors)) % 2)  # unevaluated products may have several, anywhere
         under = [f.base for f in factors if f.is_Pow and f.exp is sm.S.NegativeOne and f not in self._written]
         over = [f for f in factors if f in self._written or not (f.is_Pow and f.exp is sm.S.NegativeOne)]
         above = "*".join(map(self.expression, over)) or "1"

@@ -1,6 +1,7 @@
 """Numbers of an experiment where neither the user, the model nor the FMU gives one.
 
-Nothing else states them: models, FMUs of other tools, studies, systems and measured data all take them from here.
+Models, FMUs of other tools, studies, systems and measured data all take them from here. The auditor, which depends on
+no model, runs FMUs with a tolerance of its own.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def velocity_constraints(mechanics: Mechanics) -> ExpressionTuple:
     return (*differentiated, *mechanics.velocity_constraints)
 
 
-@lru_cache(256)  # several checks and the import ask for the same rows
+@lru_cache(256)  # several checks and the import take the same rows
 def _differentiate(row: sm.Expr, t: sm.Symbol) -> sm.Expr:
     """Return the rate of a constraint's row."""
     return sm.diff(row, t)

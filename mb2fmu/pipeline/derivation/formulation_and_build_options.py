@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.toolchain import Compiler
@@ -55,8 +55,20 @@ class ExportOptions(FormulationOptions, BuildOptions, total=False):
     """All options on the way from a model to its FMU."""
 
 
+def refuse_unknown_options(options: Mapping[str, Any], known: type) -> None:
+    """Raise what Python raises for an unknown keyword: a misspelled option would have no effect.
+
+    Raises:
+        TypeError: Naming the options that are none of ``known``, a class of options.
+    """
+    unknown = sorted(options.keys() - known.__annotations__)
+    if unknown:
+        raise TypeError(f"{', '.join(unknown)}: no such option; there are {', '.join(known.__annotations__)}")
+
+
 def separate_formulation_and_build_options(options: ExportOptions) -> tuple[FormulationOptions, BuildOptions]:
     """Return the options of the formulation, and those of the build."""
+    refuse_unknown_options(options, ExportOptions)
     return (
         cast("FormulationOptions", {k: v for k, v in options.items() if k in FormulationOptions.__annotations__}),
         cast("BuildOptions", {k: v for k, v in options.items() if k in BuildOptions.__annotations__}),

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltM
 from mb2fmu.model import ModelDefinition
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
-from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
+from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions, refuse_unknown_options
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
@@ -66,6 +66,7 @@ def derive(
         >>> mb2fmu.derive("simple_pendulum", method="kane")
         <Derivation SimplePendulum: by kane; states theta, omega>
     """
+    refuse_unknown_options(options, FormulationOptions)
     stage = StageStopwatch(observer)
     checked, read = load_and_import_model(model, arguments, stage)
     method = options.get("method", "auto")

@@ -11,7 +11,12 @@ from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
-from mb2fmu.pipeline.derivation.formulation_and_build_options import Backend, BuildOptions, FmiVersion
+from mb2fmu.pipeline.derivation.formulation_and_build_options import (
+    Backend,
+    BuildOptions,
+    FmiVersion,
+    refuse_unknown_options,
+)
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, StageStopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
@@ -45,6 +50,7 @@ def build(
         >>> "modelDescription.xml" in built.core
         True
     """
+    refuse_unknown_options(options, BuildOptions)
     stage = StageStopwatch(observer, derivation.timings)
     if options.get("backend", DEFAULT_BACKEND) == "python":
         return _build_python(derivation, stage, options)

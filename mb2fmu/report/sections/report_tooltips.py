@@ -16,8 +16,8 @@ EXPLANATIONS: Mapping[str, str] = MappingProxyType(
         ),
         "error / bound": "How much of the accepted difference is used up. Below 1: passed.",
         "one-step error": (
-            "How far one communication step of the FMU, started from the reference's own state, misses the "
-            "reference's next state. Earlier errors do not count in it."
+            "How far the FMU's next state is from where the reference goes in one communication step from the "
+            "FMU's own state. Earlier errors do not count in it."
         ),
         "balance": "What every true motion keeps, or what follows from other quantities: energy, for example.",
         "horizon": (

@@ -18,7 +18,8 @@ EXPRESSIONS = [
     sm.Abs(x) * sm.atan2(x, y) * sm.pi, -2 * x, sm.Float(1e-30) * x, sm.exp(-x) * sm.log(y), sm.Rational(-1, 3),
     sm.Integer(-7), 1 / (x + y), 2 / x, -1 / x, sm.sin(x) ** 2 * sm.cos(y) ** -3, sm.E * x, x ** (-2),
     x * y / 2, sm.Mul(-1, x + y, evaluate=False) ** 2, sm.asin(x) - sm.acos(x / 2) * sm.tanh(z),
-    sm.Float(-2.5) * x ** (-y),
+    sm.Float(-2.5) * x ** (-y), sm.Mul(x, -1, evaluate=False), sm.Mul(-1, -1, y, evaluate=False),
+    sm.Mul(2, sm.Pow(x, -1, evaluate=False), -1, evaluate=False), sm.Pow(y, 0, evaluate=False),
 ]  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_names_stand_for_expressions(function) -> None:
 
 
 def test_what_is_not_elementary_is_left_to_lambdify() -> None:
-    cases = [sm.Piecewise((x, x > 0), (y, True)), sm.Heaviside(x), sm.floor(x)]
+    cases = [sm.Piecewise((x, x > 0), (y, True)), sm.Heaviside(x), sm.floor(x), x * sm.I, sm.oo, sm.nan]
     for expression in cases:
         assert write_elementary_function([x, y], (), [expression], NUMPY_FUNCTIONS) is None
     assert lambdify_for_numpy([x, y], cases[0])(-1.0, 5.0) == 5.0

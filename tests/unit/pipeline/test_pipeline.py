@@ -6,6 +6,7 @@ import ast
 import gc
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -146,6 +147,16 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     assert again.passed
     assert "validate: run the FMU as Co-Simulation" in told
     assert told[-1] == "validate: audit the FMU's description"
+
+
+@pytest.mark.parametrize("function", [mb2fmu.derive, mb2fmu.export, mb2fmu.run, mb2fmu.build])
+def test_a_misspelled_option_is_refused(function: Callable[..., Any], tmp_path: Path) -> None:
+    """Seen: ``formulation="tmt"`` was taken, and Kane's method used."""
+    arguments = [] if function in (mb2fmu.derive, mb2fmu.build) else [tmp_path]
+    subject = mb2fmu.derive("simple_pendulum") if function is mb2fmu.build else "simple_pendulum"
+    with pytest.raises(TypeError, match="formulation: no such option; there are"):
+        function(subject, *arguments, formulation="tmt")
+    assert not list(tmp_path.iterdir())
 
 
 def test_observer_is_told_each_stage_once_and_in_order() -> None:

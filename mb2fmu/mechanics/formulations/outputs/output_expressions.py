@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
+from typing import assert_never
 
 import sympy as sm
 
@@ -379,9 +380,10 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
     match request.kind:
         case "position" | "velocity" | "acceleration" | "angular_velocity":
             yield from _vector_output(request, k)
-        case "angular_acceleration" | "relative_velocity":
-            yield from _component_outputs(request, _form_vector_output(request, k), k)
-        case "centre_of_mass" | "centre_of_mass_velocity" | "linear_momentum" | "angular_momentum":
+        case (
+            "angular_acceleration" | "relative_velocity" | "centre_of_mass" | "centre_of_mass_velocity"
+            | "linear_momentum" | "angular_momentum"
+        ):  # fmt: skip
             yield from _component_outputs(request, _form_vector_output(request, k), k)
         case "mass_matrix" | "gravity_effort" | "inverse_effort" | "partial_velocity" | "partial_angular_velocity":
             yield request.name, joint_space.form_output(request)
@@ -397,12 +399,13 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
             yield from _dynamic_output(request, k, reactions)
         case "position_residual" | "velocity_residual" | "constraint_rank" | "constraint_condition":
             yield from _diagnostic_output(request, m)
-        case "kinetic_energy":
-            yield request.name, kinetic_energy(k)
+        case "kinetic_energy" | "potential_energy" | "total_energy":
+            potential = _known_potential(k) if request.kind != "kinetic_energy" else sm.S.Zero
+            yield request.name, potential + (kinetic_energy(k) if request.kind != "potential_energy" else 0)
         case "coordinate_momentum" | "jacobi_integral":
             yield request.name, _canonical_momentum(request, k)
         case _:
-            yield request.name, _known_potential(k) + (kinetic_energy(k) if request.kind == "total_energy" else 0)
+            assert_never(request.kind)
 
 
 def _known_potential(k: NamedKinematics) -> sm.Expr:
