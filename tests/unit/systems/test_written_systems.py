@@ -288,7 +288,7 @@ def test_without_a_bound_there_is_no_verdict_and_that_is_said(
     system = two_masses(mass_units["2"])
     system.monolith(Path(__file__).parents[3] / "systems" / "two_masses" / "whole.py", {"left.x": "x1"})
     system.experiment(stop=0.05, step=0.01, tolerance=1e-11, order=0)
-    _print_system_result(run_coupled_system(system, tmp_path), asked=False)
+    _print_system_result(run_coupled_system(system, tmp_path), with_masters=False)
     said = capsys.readouterr().out
     assert "was run, not judged: left.x is off by" in said
     assert "states a bound" in said
