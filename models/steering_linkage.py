@@ -12,7 +12,7 @@ The length of the tie rods, l, is such that both wheels are straight where the r
 inwards the inner wheel is steered more than the outer one. The tyres draw back the wheels with stiffness ``c`` and
 damping ``d``; the input ``torque`` turns the hand wheel.
 
-With ``--constraints explicit`` the pinion is a ``TransmissionLoop``, each tie rod a ``FourBarLoop``.
+With ``--constraints explicit`` the pinion is a ``TransmissionLoopSolver``, each tie rod a ``FourBarLoopSolver``.
 
 Source: J. Reimpell, H. Stoll, J. W. Betzler, The Automotive Chassis, 2nd ed. 2001, sect. 4.2 (rack and pinion);
 the loop is that of PyMbs' ``AddLoop.Steering`` (C. Schubert, TU Dresden).

@@ -39,7 +39,7 @@ from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
 from mb2fmu.fmu.toolchain import compile_program
-from mb2fmu.fmu.toolchain.compiled_batch_program import find_widest_vector_variant
+from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation

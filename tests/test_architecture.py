@@ -58,7 +58,7 @@ WORLDLY = (
     "systems/system_simulation.py",
     "systems/exports/foreign_masters.py",
     "systems/exports/ecos_master.py",
-    "systems/exports/fmpy_master.py",
+    "systems/exports/fmpy_run_script.py",
     "systems/exports/libcosim_run_script.py",
     "systems/master/master_process.py",
     "robots/flexible_links/flexible_link_files.py",

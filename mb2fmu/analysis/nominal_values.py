@@ -28,7 +28,7 @@ from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
 from mb2fmu.fmu.emit_python.runtime.integrator_base import IntegratorMemory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
@@ -50,7 +50,9 @@ UNFINISHED_RATIO, UNFINISHED_GROWTH = 1e-3, 10.0
 magnitude and this multiple of what was seen."""
 
 
-def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Declarations:
+def add_nominal_values(
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program
+) -> DeclaredModelContent:
     """Return the definition with a nominal for each state and input that has none and whose magnitude is not about 1.
 
     Args:
@@ -92,7 +94,7 @@ def add_nominal_values(definition: Declarations, equations: EquationsOfMotion, p
 
 
 def _estimate_sizes(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, typical: Floats
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, typical: Floats
 ) -> Floats:
     """Return the size of each state in the experiment, the typical one where it is at rest, shape (n_x,)."""
     largest, finished = _find_largest_magnitudes(definition, equations, program, typical)
@@ -107,7 +109,7 @@ def _estimate_sizes(
 
 
 def _find_largest_magnitudes(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, weights: Floats
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, weights: Floats
 ) -> tuple[Floats, bool]:
     """Return each state's largest magnitude, as far as the experiment could be followed, and whether it ended.
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
@@ -52,7 +52,7 @@ class OperatingPointStart:
 
 
 def set_operating_point_start(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     at: Mapping[str, OverrideValue],
     trim: Collection[str] = (),
@@ -113,7 +113,7 @@ def set_operating_point_start(
     )
 
 
-def _unknown_name_fault(name: str, definition: Declarations) -> Fault:
+def _unknown_name_fault(name: str, definition: DeclaredModelContent) -> Fault:
     """Return why a name cannot be given a value."""
     dependent = {item.name for item in (*definition.coordinates, *definition.speeds)}
     if name in dependent:

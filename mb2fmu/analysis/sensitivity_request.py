@@ -13,7 +13,7 @@ from sympy.physics.mechanics import dynamicsymbols
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class SensitivityRequest:
 
 
 def make_sensitivity_request(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     start: OperatingPointStart,
     of: Collection[str],
@@ -91,7 +91,7 @@ def make_sensitivity_request(
     return study
 
 
-def make_experiment_input_signals(definition: Declarations, start: OperatingPointStart) -> InputSignals:
+def make_experiment_input_signals(definition: DeclaredModelContent, start: OperatingPointStart) -> InputSignals:
     """Return time in s → inputs, shape (n_r,): the experiment's signals, or start values where there is none."""
     t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
     given = definition.experiment.signals

@@ -111,7 +111,7 @@ def audit(
     """
     require_audit_packages(run_checkers=run_checkers)
     rule_ids = _select_rules(only, (*skip, *policy.skip))
-    fmu_archive = archive.read_archive(path)
+    fmu_archive = archive.read_fmu_archive(path)
     windows = windows and run and sys.platform != "win32"
     wine = _prepare_wine_host(fmu_archive) if windows else None
     start_time = time.monotonic()

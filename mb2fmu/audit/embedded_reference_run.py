@@ -18,7 +18,7 @@ from mb2fmu.audit.audit_reference_run import (
     RecordedReferenceTable,
     find_audit_reference_run,
 )
-from mb2fmu.audit.description.archive_rules import read_archive
+from mb2fmu.audit.description.archive_rules import read_fmu_archive
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.errors import Fault
 
@@ -34,7 +34,7 @@ def find_reference_run_of_fmu(path: Path) -> AuditReferenceRun | None:
         Mb2FmuError: If there is one beside it that cannot be used, or the archive cannot be read.
     """
     reference_beside = find_audit_reference_run(path)
-    return reference_beside or read_embedded_reference_run(read_archive(path).contents)[0]
+    return reference_beside or read_embedded_reference_run(read_fmu_archive(path).contents)[0]
 
 
 def read_embedded_reference_run(files: Mapping[str, bytes]) -> tuple[AuditReferenceRun | None, list[Fault]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.pipeline import RunResult
     from mb2fmu.report.verdict_summary import VerdictSummaryLine
-    from mb2fmu.validation import TableComparison, ValidationResult
+    from mb2fmu.validation import MeasuredTableComparison, ValidationResult
 
 PIPED_WIDTH_CHARACTERS = 120
 MAX_LINES_GOOD, MAX_LINES_BAD = 14, 30
@@ -73,7 +73,7 @@ def _finish_validation(
     click.get_current_context().exit(0 if result.passed else 1)
 
 
-def print_data_table_verdicts(results: Sequence[TableComparison], json_file: Path | None) -> None:
+def print_data_table_verdicts(results: Sequence[MeasuredTableComparison], json_file: Path | None) -> None:
     """Show the verdict on tables alone, without a model."""
     from mb2fmu.report.sections.measured_data_section import (
         format_measurements_as_json,

@@ -1,7 +1,8 @@
 """FMU: make an FMU from a program, and run FMUs.
 
-Input: ``Declarations``, ``EquationsOfMotion`` and ``Program``; to run: the path of an FMU. Output: ``FmuInterface``
-(all that importers see), sources, compiled libraries, the ``.fmu`` archive; the recorded values of a run.
+Input: ``DeclaredModelContent``, ``EquationsOfMotion`` and ``Program``; to run: the path of an FMU. Output:
+``FmuInterface`` (all that importers see), sources, compiled libraries, the ``.fmu`` archive; the recorded values of a
+run.
 
 Promises: the interface is decided once, and every backend only prints it; equal input gives equal bytes; external
 tools run as subprocesses with a time limit; archives appear complete or not at all.

@@ -21,7 +21,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.model.checks.model_definition_checks import check_model
     from mb2fmu.model.declarations.appearance_declarations import Box, Cylinder, Ellipsoid, Mesh, Sphere
-    from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
+    from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent, Experiment
     from mb2fmu.model.model import Model, OutputRequest
     from mb2fmu.model.model_definition import ModelDefinition
     from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Box",
     "Cylinder",
-    "Declarations",
+    "DeclaredModelContent",
     "Ellipsoid",
     "Experiment",
     "ListedModel",
@@ -58,7 +58,7 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "checks.model_definition_checks": "check_model",
-        "declarations.model_declarations": "Declarations Experiment",
+        "declarations.declared_content_and_experiment": "DeclaredModelContent Experiment",
         "declarations.appearance_declarations": "Box Cylinder Ellipsoid Mesh Sphere",
         "model": "Model OutputRequest",
         "model_definition": "ModelDefinition",

@@ -18,11 +18,16 @@ from sympy.physics.mechanics import JointsMethod
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads_and_elements import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
+from mb2fmu.model.declarations.declared_content_and_experiment import (
+    Experiment,
+    Number,
+    Signal,
+    choose_communication_step,
+)
 from mb2fmu.model.declarations.declared_events import EventDeclarations
-from mb2fmu.model.declarations.declared_loop_closed_forms import LoopDeclarations
+from mb2fmu.model.declarations.declared_loop_closed_forms import LoopClosedFormDeclarations
 from mb2fmu.model.declarations.declared_outputs import OutputDeclarations, OutputKind, OutputRequest
 from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, TerminalAndArrayDeclarations
-from mb2fmu.model.declarations.model_declarations import Experiment, Number, Signal, choose_communication_step
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_S, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.quantity_declarations import (
     MISSING_VALUE,
@@ -60,7 +65,7 @@ __all__ = [
 class Model(
     OutputDeclarations,
     TerminalAndArrayDeclarations,
-    LoopDeclarations,
+    LoopClosedFormDeclarations,
     EventDeclarations,
     AddedLoadDeclarations,
     AppearanceDeclarations,

@@ -12,10 +12,10 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
-from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoop
+from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import (
     Constraint,
     ConstraintForce,
@@ -25,7 +25,7 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDefinition(Declarations):
+class ModelDefinition(DeclaredModelContent):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
@@ -55,7 +55,7 @@ class ModelDefinition(Declarations):
     constraints: tuple[Constraint, ...] = ()
     appearance_items: tuple[AppearanceItem, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
-    loops: tuple[DeclaredLoop, ...] = ()
+    loops: tuple[DeclaredLoopClosedForm, ...] = ()
     events: tuple[DeclaredEvent, ...] = ()
     contacts: tuple[DeclaredContact, ...] = ()
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
@@ -69,15 +69,15 @@ class ModelDefinition(Declarations):
         items: tuple[DeclaredContact | DeclaredLatch, ...] = (*self.contacts, *self.latches)
         return [force for item in items for force in item.forces]
 
-    def declarations(self, dependent: tuple[str, ...], origin: str) -> Declarations:
+    def declarations(self, dependent: tuple[str, ...], origin: str) -> DeclaredModelContent:
         """Return declarations as plain data, for all stages after the reading.
 
         Args:
             dependent: Names of the coordinates and speeds that the mechanics name as dependent.
             origin: What the mechanism was read from, a noun phrase.
         """
-        plain = {item.name: getattr(self, item.name) for item in fields(Declarations)}
-        return Declarations(**plain | {"dependent": dependent, "origin": origin})
+        plain = {item.name: getattr(self, item.name) for item in fields(DeclaredModelContent)}
+        return DeclaredModelContent(**plain | {"dependent": dependent, "origin": origin})
 
     def __post_init__(self) -> None:
         declared: tuple[Any, ...] = (*self.quantities, *self.constraint_forces)

@@ -12,7 +12,8 @@ Must not: derive, lower, print, judge or draw by itself; the stages do.
 
 # The way of the data: records, function, module.
 #
-#   Path → Model → Declarations → Mechanism → EquationsOfMotion → Program    derive      model_derivation
+#   Path → Model → DeclaredModelContent → Mechanism
+#        → EquationsOfMotion → Program                                       derive      model_derivation
 #        → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
 #        → FormulationQuantities, graph                                      quantities  model_graph_and_theory
 #        → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly

@@ -1,6 +1,6 @@
 """Report: the validation as a page that an engineer can read and sign.
 
-Input: ``Declarations``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
+Input: ``DeclaredModelContent``, ``EquationsOfMotion``, ``FmuInterface``, ``ValidationResult``. Output: the bytes of one
 self-contained HTML page (:func:`render_validation_page`; :func:`render_fmu_description_page` of an FMU that
 nobody has run), or a picture of one result for a document (:func:`draw_validation_figure`).
 

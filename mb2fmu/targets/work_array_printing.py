@@ -37,7 +37,7 @@ class StraightLineFunctionPart:
 
 
 @dataclass(frozen=True, slots=True)
-class StraightLineFunction:
+class StraightLineFunctionText:
     """A function for a template to frame.
 
     Attributes:
@@ -65,8 +65,8 @@ class TargetModuleContents:
         routines: Parts of the runtime that functions call: ``ldlt``, ``lu``, ``least_norm``, ``newton``, ``lookup``.
     """
 
-    functions: list[StraightLineFunction] = field(default_factory=list)
-    bodies: dict[str, StraightLineFunction] = field(default_factory=dict)
+    functions: list[StraightLineFunctionText] = field(default_factory=list)
+    bodies: dict[str, StraightLineFunctionText] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     tables: dict[PiecewisePolynomial, str] = field(default_factory=dict)
     routines: set[str] = field(default_factory=set)
@@ -102,7 +102,7 @@ class WorkArrayPrinter(StatementPrinter):
         self._kept: dict[int, int] = {}  # place in w of nodes that later parts read
         self._part = 0
 
-    def print_function(self, name: str, results: Sequence[int], result: str) -> StraightLineFunction:
+    def print_function(self, name: str, results: Sequence[int], result: str) -> StraightLineFunctionText:
         """Print the function that stores nodes in the vector ``result``."""
         parts = group_statements_by_size(self.schedule(results), MAX_VALUES_PER_FUNCTION)
         self._home = {node: i for i, part in enumerate(parts) for statement in part for node in statement.defines}
@@ -111,7 +111,7 @@ class WorkArrayPrinter(StatementPrinter):
                 if self._home.get(node, i) < i and node not in self._kept:
                     self._kept[node] = self._reserve(1)
         printed = [self._print_part(i, part, results, result, len(parts)) for i, part in enumerate(parts)]
-        return StraightLineFunction(name, result, tuple(printed), self._work)
+        return StraightLineFunctionText(name, result, tuple(printed), self._work)
 
     def _print_part(
         self, number: int, statements: Iterable[Statement], results: Sequence[int], result: str, count: int

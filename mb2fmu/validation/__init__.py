@@ -1,8 +1,8 @@
 """Validation: run a ``.fmu`` against equations of another formulation, and return a ``ValidationResult``.
 
-Input: an FMU, the checked ``Declarations`` (names, start values, experiment), and ``EquationsOfMotion`` that the FMU
-was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, findings of
-checkers, the verdict.
+Input: an FMU, the checked ``DeclaredModelContent`` (names, start values, experiment), and ``EquationsOfMotion`` that
+the FMU was not made from. Output: ``ValidationResult``: every variable's error against its bound, invariants, findings
+of checkers, the verdict.
 
 Promises: the reference shares nothing with the FMU beyond the model (SymPy's expressions, compiled apart: see
 ``compiled``; never the Program), and its own uncertainty is measured; bounds are formulas (``comparison``) that depend
@@ -14,7 +14,7 @@ Must not: derive, lower or emit anything, change the FMU, or loosen a bound beca
 from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.validation.data.measured_data_comparison import (
     DataRunSettings,
-    TableComparison,
+    MeasuredTableComparison,
     compare_at_data_table_points,
     compare_measurements,
 )
@@ -52,11 +52,11 @@ __all__ = [
     "IndependentChecks",
     "InterfaceTypeResult",
     "InvariantResult",
+    "MeasuredTableComparison",
     "Perturbation",
     "PerturbedExperimentResult",
     "ReferenceData",
     "ReferenceRun",
-    "TableComparison",
     "Trajectory",
     "ValidationDataTable",
     "ValidationResult",

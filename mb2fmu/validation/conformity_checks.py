@@ -30,7 +30,7 @@ from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import are_compatible_units, display_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
@@ -76,7 +76,12 @@ SOLVED_START_TOLERANCE = 1e-6
 
 
 def check_conformity(
-    fmu: Path, definition: Declarations, equations: EquationsOfMotion, *, redundant: bool = False, runtime: bool = True
+    fmu: Path,
+    definition: DeclaredModelContent,
+    equations: EquationsOfMotion,
+    *,
+    redundant: bool = False,
+    runtime: bool = True,
 ) -> tuple[CheckerFinding, ...]:
     """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
 
@@ -104,7 +109,9 @@ def check_conformity(
     )
 
 
-def _run_auditor(fmu: Path, definition: Declarations, *, redundant: bool, runtime: bool) -> Iterator[CheckerFinding]:
+def _run_auditor(
+    fmu: Path, definition: DeclaredModelContent, *, redundant: bool, runtime: bool
+) -> Iterator[CheckerFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, an FMU
@@ -169,7 +176,7 @@ def _add_array_elements(declared: DescribedModel, elements: Mapping[str, Sequenc
 
 def _compare_declarations(
     declared: DescribedModel,
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     elements: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[CheckerFinding]:
@@ -201,7 +208,7 @@ def _compare_declarations(
 
 
 def _compare_terminals(
-    fmu_terminals: Mapping[str, Sequence[DescribedTerminalMember]], definition: Declarations
+    fmu_terminals: Mapping[str, Sequence[DescribedTerminalMember]], definition: DeclaredModelContent
 ) -> Iterator[CheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
@@ -218,7 +225,7 @@ def _compare_terminals(
 
 
 def _compare_arrays(
-    declared: DescribedModel, definition: Declarations, elements: Mapping[str, Sequence[str]]
+    declared: DescribedModel, definition: DeclaredModelContent, elements: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield arrays with other elements than the model's, in another order or shape.
 
@@ -237,7 +244,7 @@ def _compare_arrays(
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
 
-def _map_model_units(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
+def _map_model_units(definition: DeclaredModelContent, equations: EquationsOfMotion) -> dict[str, str]:
     """Return variable of the model → its unit of measure."""
     units = {variable.name: variable.unit for variable in list_compared_variables(definition, equations)}
     units |= {output.name: output.unit for output in equations.outputs}
@@ -245,7 +252,7 @@ def _map_model_units(definition: Declarations, equations: EquationsOfMotion) -> 
 
 
 def _list_variables_without_unit(
-    declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion
+    declared: DescribedModel, definition: DeclaredModelContent, equations: EquationsOfMotion
 ) -> list[str]:
     """Return the variables that have a unit in the model and none in the description: importers cannot check them."""
     model_units = _map_model_units(definition, equations)
@@ -256,7 +263,7 @@ def _list_variables_without_unit(
     ]
 
 
-def _list_restricted_variables(declared: DescribedModel, definition: Declarations) -> list[str]:
+def _list_restricted_variables(declared: DescribedModel, definition: DeclaredModelContent) -> list[str]:
     """Return tunable parameters that are declared as fixed, and inputs that are declared as discrete."""
     variabilities = {name: variable.get("variability") for name, variable in _variables_by_name(declared).items()}
     tunable = [p.name for p in definition.parameters if p.tunable and not p.calculated]
@@ -266,7 +273,9 @@ def _list_restricted_variables(declared: DescribedModel, definition: Declaration
     ]
 
 
-def _compare_units(declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion) -> Iterator[str]:
+def _compare_units(
+    declared: DescribedModel, definition: DeclaredModelContent, equations: EquationsOfMotion
+) -> Iterator[str]:
     """Yield variables declared in another unit than the model's, and units with another definition."""
     fmu_units = {unit.name: unit for unit in declared.units}
     model_units = {"solver_step": "s"}  # the FMU's own, unless the model has that name
@@ -310,7 +319,7 @@ def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
             yield f"the display unit {name} is defined as {factor} {unit.name} plus {offset}: {expected[0]:g} is right"
 
 
-def _compare_start_values(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
+def _compare_start_values(declared: DescribedModel, definition: DeclaredModelContent) -> Iterator[str]:
     """Yield visible start values that differ from the model's; values that FMUs solve for are known less well."""
     model_starts = {p.name: float(p.value) for p in definition.parameters if not p.calculated}
     model_starts |= {i.name: i.start for i in definition.inputs}
@@ -340,7 +349,7 @@ def _compare_start_values(declared: DescribedModel, definition: Declarations) ->
 
 
 def _compare_bounds_and_nominals(
-    declared: DescribedModel, definition: Declarations, equations: EquationsOfMotion
+    declared: DescribedModel, definition: DeclaredModelContent, equations: EquationsOfMotion
 ) -> Iterator[str]:
     """Yield bounds that are declared and not the model's, and nominal values where the model has another.
 
@@ -388,7 +397,7 @@ def _widen_element_bounds(model_values: Mapping[str, dict[str, float | None]], e
                 model_values[name][limit] = choose_widest(known_bounds) if len(known_bounds) == len(bounds) else None
 
 
-def _compare_default_experiment(declared: DescribedModel, definition: Declarations) -> Iterator[str]:
+def _compare_default_experiment(declared: DescribedModel, definition: DeclaredModelContent) -> Iterator[str]:
     """Yield differences between the FMU's default experiment and the model's."""
     run = definition.experiment
     for name, model_value in (
@@ -404,7 +413,7 @@ def _compare_default_experiment(declared: DescribedModel, definition: Declaratio
 
 def _compare_descriptions(
     declared: DescribedModel,
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     elements: Mapping[str, Sequence[str]],
 ) -> Iterator[str]:

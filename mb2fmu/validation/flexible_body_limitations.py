@@ -11,7 +11,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds
 from mb2fmu.model import ModelDefinition
-from mb2fmu.model.flexible.explicit_step_limits import MAX_INTERNAL_STEPS, STABLE_STEP
+from mb2fmu.model.flexible.runge_kutta_stability_constants import MAX_INTERNAL_STEPS, STABLE_STEP
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 if TYPE_CHECKING:

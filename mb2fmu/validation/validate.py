@@ -78,7 +78,7 @@ from mb2fmu.version import __version__
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model.declarations.model_declarations import Declarations
+    from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 
 _MAX_PERTURBED_REFERENCES = 14
 """Perturbed experiments that are integrated as a reference, at most: each costs as much as the default one."""
@@ -170,7 +170,7 @@ def _tighten_bounds(reference: ReferenceRun) -> tuple[ReferenceRun, ErrorBounds]
 
 
 def make_reference_data(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     reference_equations: EquationsOfMotion,
     *,
     mechanism: Mechanism | None = None,
@@ -221,7 +221,7 @@ def _evaluate_first_integrals(
 
 
 def _make_perturbed_reference_data(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     default: ReferenceRun,
     settable: Collection[str] | None,
@@ -263,7 +263,7 @@ def _make_perturbed_reference_data(
 
 def validate(
     fmu: Path,
-    definition: Declarations,
+    definition: DeclaredModelContent,
     reference_equations: EquationsOfMotion,
     *,
     method: Method | None = None,
@@ -444,7 +444,7 @@ class _RunPlan:
 
     def judge_again(
         self,
-        definition: Declarations,
+        definition: DeclaredModelContent,
         fmu: Path,
         fmu_results: Sequence[FmuProcessResult],
         judgement: _Judgement,
@@ -479,7 +479,7 @@ class _RunPlan:
         return self.judge(definition, accurate_results), (note,)
 
     def find_agreeing_tolerance(
-        self, definition: Declarations, fmu: Path, time_limit: float, clock: _ActivityClock
+        self, definition: DeclaredModelContent, fmu: Path, time_limit: float, clock: _ActivityClock
     ) -> float | None:
         """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run.
 
@@ -495,7 +495,7 @@ class _RunPlan:
         is_agreeing = not plan.judge(definition, fmu_results).describe_motion_failure("CoSimulation")
         return experiments[0].tolerance if is_agreeing else None
 
-    def judge(self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
+    def judge(self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
         """Judge all that was run."""
         first_result, *further_results = (
             self.judge_interface_type(self.reference_data, fmu_result, 0) for fmu_result in fmu_results
@@ -548,7 +548,7 @@ class _RunPlan:
         )
 
     def judge_api_checks(
-        self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]
+        self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ApiCheckResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
         limits = self.reference_data.perturbed.limits if self.reference_data.perturbed else None
@@ -562,7 +562,7 @@ class _RunPlan:
         )
 
     def add_tried_ranges(
-        self, definition: Declarations, fmu_results: Sequence[FmuProcessResult]
+        self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ExercisedQuantityResult, ...]:
         """Return the exercised quantities and their tried ranges; empty without a perturbed experiment."""
         data, perturbed = self.reference_data, self.reference_data.perturbed
@@ -592,7 +592,7 @@ class _RunPlan:
 
 
 def _plan_run(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     description: FmuDescription,
     reference_data: ReferenceData,
     default_experiment: ExperimentValues,
@@ -644,7 +644,7 @@ def _form_provenance(fmu: Path, method: Method | None, reference: ReferenceRun, 
     }
 
 
-def _list_compared_names(definition: Declarations, equations: EquationsOfMotion) -> list[str]:
+def _list_compared_names(definition: DeclaredModelContent, equations: EquationsOfMotion) -> list[str]:
     """Return the names of all variables that are compared with the reference, or with the FMU's own states."""
     return [
         *(variable.name for variable in list_compared_variables(definition, equations)),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
-from mb2fmu.validation.data.measured_data_comparison import TableComparison
+from mb2fmu.validation.data.measured_data_comparison import MeasuredTableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
 from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
@@ -342,7 +342,7 @@ class ValidationResult:
     not_tried: tuple[str, ...] = ()
     known_digits: LeastKnownDigits | None = None
     independent_check_set: IndependentChecks | None = None
-    tables: tuple[TableComparison, ...] = ()
+    tables: tuple[MeasuredTableComparison, ...] = ()
     events: tuple[EventResult, ...] = ()
     default_only: bool = False
     agreeing_tolerance: float | None = None

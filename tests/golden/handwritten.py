@@ -30,7 +30,7 @@ from mb2fmu.fmu.interface.interface_description import (
     describe_solver_parameters,
     describe_solver_type,
 )
-from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
+from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -138,7 +138,7 @@ def pendulum_interface(
 def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
     """What describes the pendulum as a native FMU; ``changes`` replace attributes."""
     python = pendulum_interface()
-    types = list_quantity_types(python.variables)
+    types = map_units_to_quantity_types(python.variables)
     enumerated = describe_solver_type(list(types))
     solver, step = describe_solver_parameters(python.variables, python.solver)
     solver = dataclasses.replace(solver, declared_type=enumerated.name)

@@ -11,7 +11,7 @@ from planted.fault import Mutant, Subject
 
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
-from mb2fmu.mechanics.equations.latch_equations import LatchedRow, LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, LatchRecord
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 
@@ -105,7 +105,7 @@ def _latch(i: int, latch: LatchRecord) -> Callable[[Mechanism], Mechanism]:
     return change
 
 
-def _of_row(mechanism: Mechanism, i: int, k: int, row: LatchedRow) -> Planted:
+def _of_row(mechanism: Mechanism, i: int, k: int, row: LatchedConstraintRow) -> Planted:
     assert mechanism.latches is not None
     latch = mechanism.latches.each[i]
     for j, u in enumerate(mechanism.u):

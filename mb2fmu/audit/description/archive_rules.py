@@ -48,7 +48,7 @@ class FmuArchive:
         return frozenset(self.contents)
 
 
-def read_archive(path: Path) -> FmuArchive:
+def read_fmu_archive(path: Path) -> FmuArchive:
     """Read a whole archive into memory.
 
     Raises:

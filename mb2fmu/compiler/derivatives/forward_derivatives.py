@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_operation_derivative
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.structural_zero_masks import ForwardSweepMasks
+from mb2fmu.compiler.derivatives.non_finite_derivative_masks import ForwardSweepMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry

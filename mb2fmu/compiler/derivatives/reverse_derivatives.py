@@ -26,7 +26,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     multiply_factored_matrix,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.structural_zero_masks import SELECTION_OPERATIONS, ReverseSweepMasks
+from mb2fmu.compiler.derivatives.non_finite_derivative_masks import SELECTION_OPERATIONS, ReverseSweepMasks
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
 from mb2fmu.compiler.program.program_pruning import prune_program

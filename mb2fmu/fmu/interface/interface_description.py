@@ -62,10 +62,10 @@ from mb2fmu.fmu.interface.fmu_interface import (
     VariableSource,
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, VariableType
-from mb2fmu.fmu.interface.physical_quantities import list_quantity_types
+from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations, Experiment
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
@@ -97,11 +97,6 @@ _MODE_DESCRIPTIONS: dict[SwitchKind, str] = {
 }
 
 
-def _describe_fmu_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> tuple[FmuArray, ...]:
-    """Return the arrays of an FMU of FMI 3.0; their value references follow those of ``variables``."""
-    return tuple(_declared_arrays(definition, variables))
-
-
 def _drop_terminals_of_array_elements(
     terminals: Sequence[Terminal], arrays: Sequence[FmuArray]
 ) -> tuple[Terminal, ...]:
@@ -110,8 +105,8 @@ def _drop_terminals_of_array_elements(
     return tuple(each for each in terminals if gone.isdisjoint(member.variable for member in each.members))
 
 
-def _declared_arrays(definition: Declarations, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
-    """Yield the declared arrays with the attributes that their elements share; value references count elements."""
+def _declared_arrays(definition: DeclaredModelContent, variables: Sequence[FmuVariable]) -> Iterator[FmuArray]:
+    """Yield the declared arrays with what their elements share; value references follow those of ``variables``."""
     known = {variable.name: variable for variable in variables}
     motion = {
         item.name for item in (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
@@ -239,7 +234,10 @@ def make_unique_variable_name(wanted: str, taken: Sequence[str]) -> str:
 
 
 def describe_interface(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, target: FmuTarget = PYTHON_FMU_TARGET
+    definition: DeclaredModelContent,
+    equations: EquationsOfMotion,
+    program: Program,
+    target: FmuTarget = PYTHON_FMU_TARGET,
 ) -> FmuInterface:
     """Describe an FMU for importers: variables, units, structure, experiment.
 
@@ -268,7 +266,7 @@ def describe_interface(
             (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
     found = describe_fmu_terminals(definition, equations, program) if native else ()
-    held = _describe_fmu_arrays(definition, variables) if target.fmi == "3" and definition.arrays else ()
+    held = tuple(_declared_arrays(definition, variables)) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
         model_identifier=definition.name,
@@ -314,7 +312,7 @@ def _form_instantiation_token(interface: FmuInterface, program: Program) -> str:
 class _VariableDescriber:
     """Makes the variables, one kind after the other."""
 
-    def __init__(self, definition: Declarations, equations: EquationsOfMotion, program: Program) -> None:
+    def __init__(self, definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> None:
         self._definition = definition
         self._equations = equations
         self._program = program
@@ -557,7 +555,7 @@ def _declare_types(
     variables: tuple[FmuVariable, ...],
 ) -> tuple[tuple[FmuVariable, ...], tuple[VariableType, ...]]:
     """Return the variables with their declared types, and these types."""
-    types = list_quantity_types(variables)
+    types = map_units_to_quantity_types(variables)
     enumerated = describe_solver_type(
         [*(variable.name for variable in variables), *(item.name for item in types.values())]
     )
@@ -629,7 +627,7 @@ def _experiment_faults(experiment: Experiment, target: FmuTarget) -> Iterator[Fa
         )
 
 
-def _shape_faults(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
+def _shape_faults(definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
     """Yield faults where model, equations and program do not belong together."""
     free = sum(not parameter.calculated for parameter in definition.parameters)
     pairs = {

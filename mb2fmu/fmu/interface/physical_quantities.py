@@ -85,7 +85,7 @@ class _VariableWithUnit(Protocol):
         """Unit of the values."""
 
 
-def list_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[str, VariableType]:
+def map_units_to_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[str, VariableType]:
     """Return unit → type, for units that determine their quantity, in the order of first use.
 
     A type is named as its quantity, with the unit behind it if the quantity is measured in several units; an underscore

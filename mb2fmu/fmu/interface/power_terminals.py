@@ -21,8 +21,8 @@ from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, 
 from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal
-from mb2fmu.model.declarations.model_declarations import Declarations
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
 from mb2fmu.units import parse_unit
 
@@ -32,7 +32,7 @@ _TRANSLATION_MEMBERS = ("f", "s", "v")
 
 
 def describe_fmu_terminals(
-    definition: Declarations, equations: EquationsOfMotion, program: Program
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program
 ) -> tuple[Terminal, ...]:
     """Return the terminals of an FMU: the declared ones, then others in the order of the inputs.
 
@@ -55,7 +55,7 @@ def _convert_declared_terminal(terminal: DeclaredTerminal) -> Terminal:
 
 
 def _input_terminals(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, connected: Collection[str]
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, connected: Collection[str]
 ) -> Iterator[Terminal]:
     """Yield terminals of inputs that no declared terminal contains."""
     entry = program.entries.get("equations")
@@ -82,7 +82,7 @@ def _input_terminals(
             yield _make_input_terminal(item, speed, _find_coordinate(definition, equations, program, speed), sign)
 
 
-def _speeds_of_equations(definition: Declarations, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
+def _speeds_of_equations(definition: DeclaredModelContent, equations: EquationsOfMotion, rows: int) -> Sequence[Speed]:
     """Return the speed that each equation of motion belongs to: all speeds, or the independent ones."""
     if rows == len(definition.speeds):
         return definition.speeds
@@ -90,7 +90,7 @@ def _speeds_of_equations(definition: Declarations, equations: EquationsOfMotion,
 
 
 def _find_input_sign(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, row: int, index: int
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, row: int, index: int
 ) -> MemberKind | None:
     """Return the sign of an input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown."""
     x = [
@@ -116,7 +116,7 @@ def _is_power(force: str, speed: str) -> bool:
 
 
 def _find_coordinate(
-    definition: Declarations, equations: EquationsOfMotion, program: Program, speed: Speed
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, speed: Speed
 ) -> Coordinate | None:
     """Return the coordinate whose derivative is ``speed``."""
     coordinates = [definition.coordinates[i] for i in equations.q_independent]

@@ -3,7 +3,7 @@
 Importing fmpy and NumPy takes longer than most runs. Each line of standard input is JSON, one of
 
 - ``{"run": number, "request": file, "folder": folder, "environment": {…}}``: a process is forked that works in
-  ``folder`` as ``fmu_driver`` does with the request; its output goes to ``stdout.txt`` and ``stderr.txt`` there;
+  ``folder`` as ``fmu_run_process`` does with the request; its output goes to ``stdout.txt`` and ``stderr.txt`` there;
 - ``{"stop": number}``: its process is killed.
 
 As each process ends, standard output gets ``{"run": number, "code": …}``: its exit code, or minus the signal that ended
@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.fmu.runner.fmu_driver import run_driver_request
+from mb2fmu.fmu.runner.fmu_run_process import run_driver_request
 
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
@@ -124,7 +124,7 @@ def _enter_request_folder(request: dict[str, Any]) -> None:
         os.close(file)
 
 
-def main() -> None:
+def _run_fork_server() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
     gc.freeze()  # what is imported stays: no fork looks through it for cycles
     request = _ForkServer().serve()
@@ -135,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _run_fork_server()

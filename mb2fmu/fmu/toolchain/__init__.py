@@ -8,7 +8,7 @@ nothing is left behind but the user's cache folder, which may be deleted.
 Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
-from mb2fmu.fmu.toolchain.compiled_batch_program import CompiledProgram, compile_program
+from mb2fmu.fmu.toolchain.compiled_batch_functions import CompiledProgram, compile_program
 from mb2fmu.fmu.toolchain.compiled_integrator import (
     CompiledIntegrator,
     compile_explicit_integrator,

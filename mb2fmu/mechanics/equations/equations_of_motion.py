@@ -55,7 +55,7 @@ __all__ = [
     "MotionObservables",
     "MotionVariables",
     "OutputExpression",
-    "StartValue",
+    "StartValueKind",
     "Treatment",
     "VelocityConstraints",
 ]
@@ -167,7 +167,7 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class StartValue:
+class StartValueKind:
     """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
 
     symbol: sm.Symbol
@@ -193,8 +193,8 @@ class MotionVariables:
 
     Attributes:
         t: Time.
-        q: Coordinates, in the order of ``Declarations.coordinates``.
-        u: Speeds, in the order of ``Declarations.speeds``.
+        q: Coordinates, in the order of ``DeclaredModelContent.coordinates``.
+        u: Speeds, in the order of ``DeclaredModelContent.speeds``.
         u_independent: Indices into ``u`` of the speeds that are states; the others follow from the constraints. All of
             them by the treatments ``attractor`` and ``multipliers``.
         u_dot: Symbols that stand for u', same order as ``u``.
@@ -217,7 +217,7 @@ class MotionVariables:
     r: tuple[sm.Symbol, ...] = ()
     calculated_parameters: tuple[Assignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
-    start: tuple[StartValue, ...] = ()
+    start: tuple[StartValueKind, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPosi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatchedRow(UnilateralPositionRow):
+class LatchedConstraintRow(UnilateralPositionRow):
     """One position row of a latch; ``force`` is lambda while it is held, else 0.
 
     Attributes:
@@ -52,7 +52,7 @@ class LatchRecord:
     """
 
     name: str
-    rows: tuple[LatchedRow, ...]
+    rows: tuple[LatchedConstraintRow, ...]
     close: sm.Basic
     open: sm.Basic
     engaged: sm.Symbol
@@ -83,7 +83,7 @@ class Latches:
     jumps: tuple[sm.Symbol, ...]
 
     @property
-    def rows(self) -> tuple[LatchedRow, ...]:
+    def rows(self) -> tuple[LatchedConstraintRow, ...]:
         """All rows of all latches, in the order of the latches."""
         return tuple(row for latch in self.each for row in latch.rows)
 

@@ -8,7 +8,7 @@ Of a row with the rate r and G = dr/du:
     M (u+ - u-) + A^T Gamma = sum G^T impulse,    A (u+ - u-) = 0
 
 Laws differ, and stand with ``UnilateralContact`` (open, or resting), ``ContactFriction`` (sticking, or sliding) and
-``LatchedRow`` (released, or held): which of them are held, and what force and impulse then are.
+``LatchedConstraintRow`` (released, or held): which of them are held, and what force and impulse then are.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     Treatment,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoop, find_closed_form_loops
+from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoopSolver, find_closed_form_loops
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
@@ -265,10 +265,10 @@ def _check_redundancy(rows: Sequence[str], requested: TreatmentOption) -> None:
 def _solve_couplings(mechanism: Mechanism) -> ClosedFormLoops | None:
     """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
     try:
-        loops = find_closed_form_loops(mechanism, (TransmissionLoop(),))
+        loops = find_closed_form_loops(mechanism, (TransmissionLoopSolver(),))
     except FormulationError:
         return None
-    return loops if all(form.kind == TransmissionLoop.name for form in loops.closed_forms) else None
+    return loops if all(form.kind == TransmissionLoopSolver.name for form in loops.closed_forms) else None
 
 
 def apply_constraint_treatment(

@@ -27,7 +27,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import sort_calculated_parameters
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.checks.constraint_level_checks import constraint_level_faults
-from mb2fmu.model.checks.element_checks import (
+from mb2fmu.model.checks.contact_latch_and_loop_checks import (
     add_elements_to_mechanics,
     added_load_faults,
     contact_declaration_faults,
@@ -45,6 +45,7 @@ from mb2fmu.model.checks.terminal_checks import (
     resolve_terminal_members,
 )
 from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
+from mb2fmu.model.declarations.declared_content_and_experiment import choose_communication_step, derive_rate_signals
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
     find_first_common_instant,
@@ -52,7 +53,6 @@ from mb2fmu.model.declarations.declared_events import (
     has_valid_declared_event_instants,
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
-from mb2fmu.model.declarations.model_declarations import choose_communication_step, derive_rate_signals
 from mb2fmu.model.declarations.shared_event_clock import share_event_clocks
 from mb2fmu.model.model import Experiment, Model, OutputRequest
 from mb2fmu.model.model_definition import ModelDefinition

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
-class Element(Protocol):
+class _ModelElement(Protocol):
     """Protocol of ``model.add``: an object that adds its own loads, parameters, events and outputs to a model."""
 
     def add_to(self, model: Any) -> Iterable[Fault]:
         """Declare all parts of the element; if any part is wrong, report the faults and declare nothing."""
 
 
-ElementType = TypeVar("ElementType", bound=Element)
+ElementType = TypeVar("ElementType", bound=_ModelElement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class DeclaredContact:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredLatchRow:
+class DeclaredLatchConstraintRow:
     """A row of position that a latch holds, in the user's symbols.
 
     Attributes:
@@ -112,7 +112,7 @@ class DeclaredLatch:
     """
 
     name: str
-    rows: tuple[DeclaredLatchRow, ...]
+    rows: tuple[DeclaredLatchConstraintRow, ...]
     close: sm.Basic
     open: sm.Basic
     engaged: sm.Expr

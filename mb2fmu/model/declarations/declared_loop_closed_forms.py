@@ -11,8 +11,8 @@ from mb2fmu.model.source_location import find_user_line
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredLoop:
-    """A loop's closed form as the user wrote it; see :meth:`LoopDeclarations.loop`."""
+class DeclaredLoopClosedForm:
+    """A loop's closed form as the user wrote it; see :meth:`LoopClosedFormDeclarations.loop`."""
 
     rows: tuple[sm.Expr, ...]
     branches: tuple[Mapping[sm.Expr, sm.Expr], ...]
@@ -22,7 +22,7 @@ class DeclaredLoop:
     where: str = ""
 
 
-class LoopDeclarations:
+class LoopClosedFormDeclarations:
     """Part of ``Model``: closed forms of loops.
 
     Attributes:
@@ -30,7 +30,7 @@ class LoopDeclarations:
     """
 
     def __init__(self) -> None:
-        self.loops: list[DeclaredLoop] = []
+        self.loops: list[DeclaredLoopClosedForm] = []
         super().__init__()
 
     def loop(
@@ -60,7 +60,7 @@ class LoopDeclarations:
             name: For messages.
         """
         self.loops.append(
-            DeclaredLoop(
+            DeclaredLoopClosedForm(
                 tuple(map(sm.sympify, rows)),
                 tuple({key: sm.sympify(value) for key, value in branch.items()} for branch in branches),
                 tuple(map(sm.sympify, positive)),

@@ -22,9 +22,9 @@ from mb2fmu.model.elements.robot_link_contact import (
     make_link_load,
 )
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
-from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 from mb2fmu.model.supported_functions import no_event, sticking_sign
 
 if TYPE_CHECKING:

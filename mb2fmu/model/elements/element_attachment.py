@@ -12,9 +12,9 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
-from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

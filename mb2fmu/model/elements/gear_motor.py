@@ -17,7 +17,7 @@ from mb2fmu.model.sources import mechanics_source
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
-    from mb2fmu.model.declarations.model_declarations import Number
+    from mb2fmu.model.declarations.declared_content_and_experiment import Number
 
 
 @dataclass(frozen=True, kw_only=True)

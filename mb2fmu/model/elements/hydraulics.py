@@ -14,11 +14,11 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_attachment import ElementAttachment, make_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.element_pathways import is_point_pair, pathway_or_joint_faults
-from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
-    from mb2fmu.model.declarations.model_declarations import Number
+    from mb2fmu.model.declarations.declared_content_and_experiment import Number
 
 __all__ = ["HydraulicCylinder", "Valve"]
 

@@ -13,9 +13,9 @@ from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchRow
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchConstraintRow
 from mb2fmu.model.elements.element_base_class import NamedElement
-from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -26,7 +26,7 @@ _MAX_SIMPLIFIED_OPERATIONS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class LatchRow:
+class LatchConstraintRow:
     """One row of a latch.
 
     Attributes:
@@ -50,7 +50,7 @@ class LatchRow:
         return "N" if self.unit == "m" else "N.m"
 
 
-def _make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchRow]:
+def _make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFrame) -> list[LatchConstraintRow]:
     """Return rows for ``second`` relative to ``first`` along the axes of ``frame``, without axes that never move.
 
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
@@ -61,7 +61,7 @@ def _make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFra
         return [*_movable_rows((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
 
 
-def _make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchRow]:
+def _make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vector) -> list[LatchConstraintRow]:
     """Return rows that hold ``second`` at ``first``, and ``along`` at ``axis``, about which it may turn.
 
     Args:
@@ -78,7 +78,9 @@ def _make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vec
         return [*rows, *_movable_rows(turns)]
 
 
-def _make_weld_latch_rows(first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame) -> list[LatchRow]:
+def _make_weld_latch_rows(
+    first: Point, second: Point, frame: ReferenceFrame, other: ReferenceFrame
+) -> list[LatchConstraintRow]:
     """Return rows that hold ``second`` at ``first``, and the orientation of ``other`` in ``frame``.
 
     The turn is held by half the skew part of the direction cosines, whose rate is the angular velocity where the frames
@@ -98,14 +100,14 @@ def _make_weld_latch_rows(first: Point, second: Point, frame: ReferenceFrame, ot
         return [*rows, *_movable_rows(turns)]
 
 
-def _movable_rows(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchRow]:
+def _movable_rows(rows: Iterable[tuple[sm.Expr, str, str]]) -> Iterator[LatchConstraintRow]:
     """Yield the rows that some coordinate changes."""
     for expression, unit, label in rows:
         plain = sm.sympify(expression)
         if plain.atoms(AppliedUndef):
             plain = sm.trigsimp(plain) if sm.count_ops(plain) < _MAX_SIMPLIFIED_OPERATIONS else plain
         if plain.atoms(AppliedUndef):
-            yield LatchRow(plain, unit, label)
+            yield LatchConstraintRow(plain, unit, label)
 
 
 def _perpendicular_directions(axis: Vector, frame: ReferenceFrame) -> tuple[Vector, Vector]:
@@ -144,7 +146,7 @@ class Latch(NamedElement):
         stabilization: Rate in 1/s at which what the integration errs in held rows is brought back; 0: not at all.
     """
 
-    rows: sm.Expr | Sequence[sm.Expr | LatchRow]
+    rows: sm.Expr | Sequence[sm.Expr | LatchConstraintRow]
     close: Boolean | bool = False
     open: Boolean | bool = False
     within: float | sm.Expr | None = field(kw_only=True)
@@ -157,13 +159,18 @@ class Latch(NamedElement):
     weld = staticmethod(_make_weld_latch_rows)
 
     @property
-    def each(self) -> tuple[LatchRow, ...]:
+    def each(self) -> tuple[LatchConstraintRow, ...]:
         """All rows, with labels where there are several."""
         given = list(self.rows) if isinstance(self.rows, Sequence) else [self.rows]
-        known = [row if isinstance(row, LatchRow) else LatchRow(sm.sympify(row), self.unit) for row in given]
+        known = [
+            row if isinstance(row, LatchConstraintRow) else LatchConstraintRow(sm.sympify(row), self.unit)
+            for row in given
+        ]
         if len(known) == 1:
-            return (LatchRow(known[0].position, known[0].unit),)
-        return tuple(LatchRow(row.position, row.unit, row.label or str(i)) for i, row in enumerate(known, start=1))
+            return (LatchConstraintRow(known[0].position, known[0].unit),)
+        return tuple(
+            LatchConstraintRow(row.position, row.unit, row.label or str(i)) for i, row in enumerate(known, start=1)
+        )
 
     def faults(self, model: Model) -> Iterator[Fault]:  # noqa: ARG002 - others look at the model
         """Yield faulty rows, conditions and numbers."""
@@ -218,7 +225,7 @@ class Latch(NamedElement):
         """The name as one word, for symbols."""
         return self.name.replace(".", "_")
 
-    def _row(self, model: Model, row: LatchRow) -> DeclaredLatchRow:
+    def _row(self, model: Model, row: LatchConstraintRow) -> DeclaredLatchConstraintRow:
         """Declare the states and the force of one row."""
         behind = f"_{row.label}" if row.label else ""
         turn = "turn_" if row.label and row.unit == "rad" else ""
@@ -235,7 +242,7 @@ class Latch(NamedElement):
         model.discrete(held_at, 0.0, row.unit, name=parts["held_at"], description=f"where the row {owner} is held")
         name = f"{self.name}.{row.effort}{behind}"
         model.output(name, force, row.effort_unit, description=f"{row.effort} {owner} while it is closed")
-        return DeclaredLatchRow(name, row.position, impulse, held_at, force)
+        return DeclaredLatchConstraintRow(name, row.position, impulse, held_at, force)
 
 
 _AXES = "xyz"

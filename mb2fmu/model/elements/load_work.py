@@ -15,8 +15,8 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
-from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -20,8 +20,8 @@ from mb2fmu.model.elements.element_pathways import (
     link_pull_forces,
     pathway_or_joint_faults,
 )
+from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
-from mb2fmu.model.sources.sympy_cache_guard import restore_sympy_caches
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model

@@ -14,12 +14,12 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
 from mb2fmu.model.supported_functions import no_event
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
-    from mb2fmu.model.declarations.model_declarations import Number
+    from mb2fmu.model.declarations.declared_content_and_experiment import Number
 
 __all__ = ["Brush", "MagicFormula", "Tyre", "TyreSlips"]
 

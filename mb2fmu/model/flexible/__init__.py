@@ -3,9 +3,9 @@
 Input: arrays of nodes, masses, mode shapes and stiffness. Output: a ``FlexibleBody``, SymPy frames, points, bodies and
 loads.
 
-Promises: the rigid body and the particles have the inertia of the given mass matrix for every motion of frame and modes
-(``equivalent_particles``: 1e-12); stiffness and damping are loads without resultant. So formulations, validation and
-pictures see nothing new. What is wrong with the arrays is raised together.
+Promises: the rigid body and the particles have the inertia of the given mass matrix for every motion of frame and
+modes (``flexible_body_equivalent``: 1e-12); stiffness and damping are loads without resultant. So formulations,
+validation and pictures see nothing new. What is wrong with the arrays is raised together.
 
 Must not: form equations, or know of programs and FMUs.
 """

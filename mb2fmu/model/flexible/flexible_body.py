@@ -26,7 +26,7 @@ from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
-from mb2fmu.model.flexible.equivalent_particles import find_particles_of_flexible_body
+from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
 from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_line
@@ -614,7 +614,7 @@ class FlexibleBody:
 
     def _make_bodies(self) -> Iterator[RigidBody | Particle]:
         """Yield the rigid body, then the particles."""
-        parts = find_particles_of_flexible_body(self.data.gram_factor(), self.data.mode_count)
+        parts = find_flexible_body_equivalent(self.data.gram_factor(), self.data.mode_count)
         B, origin, stem = self._frame, self._origin, self._stem
         size = float(np.max(np.abs(self.data.nodes), initial=0.0))
         rest = _drop_negligible(np.vstack([parts.rigid_centre, parts.positions]), size)

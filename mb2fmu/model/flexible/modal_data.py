@@ -29,7 +29,7 @@ import scipy.linalg
 import scipy.sparse
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.equivalent_particles import (
+from mb2fmu.model.flexible.flexible_body_equivalent import (
     convert_inertia_to_second_moment,
     convert_second_moment_to_inertia,
     factor_gram,
@@ -88,7 +88,7 @@ class ModalData:
         return self._integrate(*self._fields())
 
     def gram_factor(self) -> Array:
-        """Return L with Lᵀ L equal to the Gram matrix, as ``find_particles_of_flexible_body`` takes it.
+        """Return L with Lᵀ L equal to the Gram matrix, as ``find_flexible_body_equivalent`` takes it.
 
         It is the triangular factor of the fields, weighted by the root of the mass matrix, with all digits of fields
         that nearly depend on each other, as the shapes of a beam's two planes do, which differ by rotary inertia. Of a

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Quantity, Speed
 from mb2fmu.units import BASE_UNITS, parse_unit
 
@@ -71,7 +71,7 @@ class CharacteristicUnits:
 
 
 def estimate_characteristic_units(
-    definition: Declarations, further: Iterable[tuple[float, str]] = ()
+    definition: DeclaredModelContent, further: Iterable[tuple[float, str]] = ()
 ) -> CharacteristicUnits:
     """Estimate the natural units of a model.
 
@@ -92,7 +92,7 @@ def estimate_characteristic_units(
     return CharacteristicUnits(tuple(_fit_logarithms(np.array(rows, dtype=float), np.array(right)).tolist()))
 
 
-def typical_motion_magnitudes(definition: Declarations) -> tuple[float, ...]:
+def typical_motion_magnitudes(definition: DeclaredModelContent) -> tuple[float, ...]:
     """Return the typical magnitude of each coordinate of a model, then of each speed."""
     natural = estimate_characteristic_units(definition)
     return tuple(natural.typical(item) for item in (*definition.coordinates, *definition.speeds))
@@ -117,7 +117,7 @@ def _fit_logarithms(rows: Floats, right: Floats) -> Floats:
     return found
 
 
-def _declared_numbers(definition: Declarations) -> Iterable[tuple[float, str]]:
+def _declared_numbers(definition: DeclaredModelContent) -> Iterable[tuple[float, str]]:
     """Yield the numbers of a model with their units, zeros included."""
     d = definition
     yield d.experiment.stop, "s"
@@ -138,7 +138,7 @@ def _declared_numbers(definition: Declarations) -> Iterable[tuple[float, str]]:
             yield item.nominal, item.unit
 
 
-def choose_attractor_rate(definition: Declarations) -> float:
+def choose_attractor_rate(definition: DeclaredModelContent) -> float:
     """Return how fast states off the constraints are drawn back by default, in 1/s.
 
     ``DEFAULT_ATTRACTOR_RATE`` per s, ms, ks, …, whichever suits the model's natural time: from 3 ms to 3 s per s.

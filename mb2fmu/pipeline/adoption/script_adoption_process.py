@@ -334,7 +334,7 @@ def _make_model(adopted: AdoptedModelContent, script: ScriptMechanics, reference
     return made
 
 
-def main() -> None:
+def _run_script_adoption_process() -> None:
     """Adopt the script of the command line: script, reference, name, label, limit, "inline" or "", result."""
     script, reference, name, label, limit, inline, place = sys.argv[1:]
     try:
@@ -350,4 +350,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _run_script_adoption_process()

@@ -12,7 +12,7 @@ from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model import Declarations
+from mb2fmu.model import DeclaredModelContent
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
@@ -44,7 +44,7 @@ def list_event_sources(derivation: Derivation) -> tuple[tuple[str, str], ...]:
     return tuple((kind, name) for kind, found in names.items() for name in found)
 
 
-def add_discrete_modes(definition: Declarations, equations: EquationsOfMotion, program: Program) -> Program:
+def add_discrete_modes(definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> Program:
     """Return a program with modes, surfaces divided by natural magnitudes; the very same one if nothing switches.
 
     Args:

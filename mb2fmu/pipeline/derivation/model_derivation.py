@@ -50,7 +50,7 @@ def derive(
     observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
 ) -> Derivation:
-    """Derive a program: Model → Declarations → Mechanism → EquationsOfMotion → Program.
+    """Derive a program: Model → DeclaredModelContent → Mechanism → EquationsOfMotion → Program.
 
     Args:
         model: A model, checked or not, or the file that has its function.

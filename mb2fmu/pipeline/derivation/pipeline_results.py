@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model import Declarations, ModelDefinition
+    from mb2fmu.model import DeclaredModelContent, ModelDefinition
     from mb2fmu.validation import ValidationResult
-    from mb2fmu.validation.comparison.error_list import ErrorList
+    from mb2fmu.validation.comparison.variable_error_table import VariableErrorTable
     from mb2fmu.visualization import Scene
     from mb2fmu.visualization.interactive_fmu import PageFmuData
 
@@ -63,7 +63,7 @@ class Derivation:
     """
 
     checked: ModelDefinition
-    definition: Declarations
+    definition: DeclaredModelContent
     mechanism: Mechanism
     equations: EquationsOfMotion
     program: CompilableProgram
@@ -161,7 +161,7 @@ class ValidationOutcome:
         timings: Of the stages so far.
     """
 
-    definition: Declarations
+    definition: DeclaredModelContent
     mechanism: Mechanism
     reference_equations: EquationsOfMotion
     result: ValidationResult
@@ -181,9 +181,9 @@ class ValidationOutcome:
         return self.result.passed
 
     @property
-    def errors(self) -> ErrorList:
+    def errors(self) -> VariableErrorTable:
         """The error of each variable, over all runs of the FMU; prints as a table."""
-        from mb2fmu.validation.comparison.error_list import list_variable_errors
+        from mb2fmu.validation.comparison.variable_error_table import list_variable_errors
 
         return list_variable_errors(self.result)
 
@@ -229,8 +229,8 @@ class RunResult:
         return self.page
 
     @property
-    def errors(self) -> ErrorList:
+    def errors(self) -> VariableErrorTable:
         """The error of each variable, over all runs of the FMU; prints as a table."""
-        from mb2fmu.validation.comparison.error_list import list_variable_errors
+        from mb2fmu.validation.comparison.variable_error_table import list_variable_errors
 
         return list_variable_errors(self.validated.result)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import ModelDefinition
-    from mb2fmu.validation import DataRunSettings, TableComparison
+    from mb2fmu.validation import DataRunSettings, MeasuredTableComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def compare_with_data(
     data: Collection[Path | str] = (),
     at: Collection[Path | str] = (),
     settings: DataRunSettings | None = None,
-) -> tuple[TableComparison, ...]:
+) -> tuple[MeasuredTableComparison, ...]:
     """Compare any FMU with the user's own numbers, without a model.
 
     Args:

@@ -15,7 +15,7 @@ from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model import Model
-from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
+from mb2fmu.model.declarations.declared_content_and_experiment import map_inputs_to_rates
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
@@ -29,7 +29,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-    from mb2fmu.model import Declarations
+    from mb2fmu.model import DeclaredModelContent
     from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
     from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
     from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
@@ -241,7 +241,7 @@ def _integrate_states(
     time: Floats,
     slope: StateDerivativeFunction,
     x0: Floats,
-    definition: Declarations,
+    definition: DeclaredModelContent,
     longest: float,
     names: Sequence[str],
 ) -> Floats:
@@ -267,7 +267,7 @@ def _integrate_states(
         **implicit,
     )
     if not solution.success:
-        from mb2fmu.validation.reference.integration_standstill import explain_scipy_failure
+        from mb2fmu.validation.reference.standstill_diagnosis import explain_scipy_failure
 
         headline = f"{definition.name} cannot be simulated to {float(time[-1]):g} s:"
         raise explain_scipy_failure(solution, slope, names, headline, 0.0)
@@ -281,7 +281,7 @@ def _difference_jacobian(f: StateDerivativeFunction, t: float, x: Floats) -> Flo
     return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
 
 
-def map_variable_units(equations: EquationsOfMotion, definition: Declarations) -> dict[str, str]:
+def map_variable_units(equations: EquationsOfMotion, definition: DeclaredModelContent) -> dict[str, str]:
     """Return FMU name → unit of the states in their order, then of the outputs."""
     states, _, _ = visualization.list_scene_variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

@@ -46,7 +46,7 @@ from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.model import Declarations
+    from mb2fmu.model import DeclaredModelContent
     from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 
 Floats = npt.NDArray[np.float64]
@@ -414,7 +414,7 @@ def simulate_monolithic_model(
 
 
 def _integrate_states(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     f: Callable[[float, Floats], Floats],
     x0: Floats,
     time: Floats,
@@ -444,7 +444,7 @@ def _integrate_states(
             t_eval=leg if stiff else None,
         )  # fmt: skip
         if not solution.success:
-            from mb2fmu.validation.reference.integration_standstill import explain_scipy_failure
+            from mb2fmu.validation.reference.standstill_diagnosis import explain_scipy_failure
 
             raise explain_scipy_failure(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
         found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.report.equation_display.equation_html import form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.pages.page_template import render_page_template
@@ -16,7 +16,7 @@ from mb2fmu.visualization import EMBEDDED_PICTURE_TRIANGLES, Drawing, render_sti
 
 
 def render_fmu_description_page(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     interface: FmuInterface,
     provenance: ReportProvenance | None = None,

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
@@ -51,7 +51,7 @@ class ValidationFigures:
 
     def __init__(
         self,
-        definition: Declarations,
+        definition: DeclaredModelContent,
         equations: EquationsOfMotion,
         result: ValidationResult,
         motion: tuple[Drawing, PlotSignals] | None,
@@ -84,7 +84,7 @@ class ValidationFigures:
 
 
 def render_validation_page(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
     result: ValidationResult,
@@ -147,7 +147,7 @@ def _fit_charts(
 
 
 def _form_report_page(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     interface: FmuInterface | None,
     result: ValidationResult,

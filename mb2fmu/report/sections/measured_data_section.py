@@ -13,21 +13,23 @@ from rich.text import Text
 
 from mb2fmu.report.pages.report_page_records import ErrorRow
 from mb2fmu.report.sections.validation_sections import error_bar_width, make_display_number
-from mb2fmu.validation.data.measured_data_comparison import DataColumnComparison, TableComparison
+from mb2fmu.validation.data.measured_data_comparison import DataColumnComparison, MeasuredTableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
 _VERDICT_STYLES = {"passed": "green", "failed": "bold red"}
 _NARROW_WIDTH = 88
 
 
-def format_measurements_for_terminal(results: Sequence[TableComparison], width: int) -> Iterator[RenderableType]:
+def format_measurements_for_terminal(
+    results: Sequence[MeasuredTableComparison], width: int
+) -> Iterator[RenderableType]:
     """Yield blocks of tables for a terminal of that ``width``, with one last line each."""
     for result in results:
         yield _make_error_table(result, wide=width >= _NARROW_WIDTH)
         yield _format_verdict_line(result)
 
 
-def list_measurement_rows(results: Sequence[TableComparison]) -> dict[str, tuple[ErrorRow, ...]]:
+def list_measurement_rows(results: Sequence[MeasuredTableComparison]) -> dict[str, tuple[ErrorRow, ...]]:
     """Return heading → rows of the report, the worst first."""
     return {
         _format_table_heading(result): tuple(
@@ -37,7 +39,7 @@ def list_measurement_rows(results: Sequence[TableComparison]) -> dict[str, tuple
     }
 
 
-def list_measurement_failures(results: Sequence[TableComparison]) -> tuple[str, ...]:
+def list_measurement_failures(results: Sequence[MeasuredTableComparison]) -> tuple[str, ...]:
     """Return what failed, for a headline."""
     return tuple(
         f"{result.source}: not within its tolerances: {', '.join(_failed_columns(result))}"
@@ -46,7 +48,7 @@ def list_measurement_failures(results: Sequence[TableComparison]) -> tuple[str, 
     )
 
 
-def format_measurements_as_json(results: Sequence[TableComparison]) -> str:
+def format_measurements_as_json(results: Sequence[MeasuredTableComparison]) -> str:
     """Return tables without a model's validation, as JSON."""
     record: Mapping[str, Any] = {
         "passed": all(result.passed for result in results),
@@ -55,24 +57,24 @@ def format_measurements_as_json(results: Sequence[TableComparison]) -> str:
     return json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _failed_columns(result: TableComparison) -> list[str]:
+def _failed_columns(result: MeasuredTableComparison) -> list[str]:
     """Return names of the columns that exceed their bounds."""
     return [column.name for column in result.columns if column.verdict == "failed"]
 
 
-def _format_table_heading(result: TableComparison) -> str:
+def _format_table_heading(result: MeasuredTableComparison) -> str:
     """Return the heading of a comparison with a user's table."""
     what = "points of" if result.points else "along"
     kind = "Model Exchange" if result.points and result.kind == "ModelExchange" else INTERFACE_TYPE_NAMES[result.kind]
     return f"Your own numbers: {what} {result.source}, {kind}"
 
 
-def _describe_largest_error_place(result: TableComparison, column: DataColumnComparison) -> str:
+def _describe_largest_error_place(result: MeasuredTableComparison, column: DataColumnComparison) -> str:
     """Return the place of the largest error."""
     return f"row {column.row}" if result.points else f"{column.time:.6g} s"
 
 
-def _form_column_row(result: TableComparison, column: DataColumnComparison) -> ErrorRow:
+def _form_column_row(result: MeasuredTableComparison, column: DataColumnComparison) -> ErrorRow:
     """Return one column as a row of the report."""
     values = f"{column.expected:.6g} in the table, {column.found:.6g} of the FMU"
     return ErrorRow(
@@ -91,7 +93,7 @@ def _form_column_row(result: TableComparison, column: DataColumnComparison) -> E
     )
 
 
-def _format_verdict_line(result: TableComparison) -> Text:
+def _format_verdict_line(result: MeasuredTableComparison) -> Text:
     """Return whether it passed, and by how much."""
     wrong = _failed_columns(result)
     worst = max(result.columns, key=lambda column: column.ratio)
@@ -106,7 +108,7 @@ def _format_verdict_line(result: TableComparison) -> Text:
     return Text(text, style=_VERDICT_STYLES["passed"])
 
 
-def _make_error_table(result: TableComparison, *, wide: bool) -> Table:
+def _make_error_table(result: MeasuredTableComparison, *, wide: bool) -> Table:
     """Return each column's largest error."""
     table = Table(
         title=_format_table_heading(result),

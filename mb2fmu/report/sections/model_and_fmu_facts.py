@@ -10,7 +10,7 @@ from mb2fmu.fmu.integration_method_table import find_solver_by_kind
 from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 from mb2fmu.report.number_format import format_declared_number
@@ -56,7 +56,7 @@ def summarize_fmu(equations: EquationsOfMotion, interface: FmuInterface, platfor
 
 
 def list_model_facts(
-    definition: Declarations, equations: EquationsOfMotion, interface: FmuInterface | None
+    definition: DeclaredModelContent, equations: EquationsOfMotion, interface: FmuInterface | None
 ) -> tuple[ReportFact, ...]:
     """Return size of the mechanism, source of the mechanics, experiment; of the FMU only what is known."""
     experiment = definition.experiment
@@ -92,7 +92,7 @@ def describe_equations(equations: EquationsOfMotion, interface: FmuInterface | N
     )
 
 
-def list_variable_rows(interface: FmuInterface, definition: Declarations) -> tuple[VariableRow, ...]:
+def list_variable_rows(interface: FmuInterface, definition: DeclaredModelContent) -> tuple[VariableRow, ...]:
     """Return one row per variable of the FMU, in order."""
     symbols = _symbol_names(definition)
     return tuple(
@@ -109,7 +109,7 @@ def list_variable_rows(interface: FmuInterface, definition: Declarations) -> tup
     )
 
 
-def list_declared_variable_rows(definition: Declarations) -> tuple[VariableRow, ...]:
+def list_declared_variable_rows(definition: DeclaredModelContent) -> tuple[VariableRow, ...]:
     """Return one row per declared variable, for an FMU about which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),
@@ -134,7 +134,7 @@ def list_declared_variable_rows(definition: Declarations) -> tuple[VariableRow, 
     )
 
 
-def list_variable_descriptions(definition: Declarations, equations: EquationsOfMotion) -> dict[str, str]:
+def list_variable_descriptions(definition: DeclaredModelContent, equations: EquationsOfMotion) -> dict[str, str]:
     """Return variable → its description."""
     declared = (*definition.inputs, *definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     return {r.name: r.description for r in declared} | {o.name: o.description for o in equations.outputs}
@@ -180,7 +180,7 @@ def _describe_capabilities(capabilities: FmuCapabilities) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _symbol_names(definition: Declarations) -> dict[str, str]:
+def _symbol_names(definition: DeclaredModelContent) -> dict[str, str]:
     """Return variable → name of its symbol in the equations."""
     records: tuple[Parameter | Input | Coordinate | Speed | AuxiliaryState, ...] = (
         *definition.parameters,

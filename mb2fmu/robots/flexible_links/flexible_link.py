@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.equivalent_particles import convert_second_moment_to_inertia
-from mb2fmu.model.flexible.explicit_step_limits import MAX_INTERNAL_STEPS, STABLE_STEP
 from mb2fmu.model.flexible.flexible_body import FlexibleBody
+from mb2fmu.model.flexible.flexible_body_equivalent import convert_second_moment_to_inertia
+from mb2fmu.model.flexible.runge_kutta_stability_constants import MAX_INTERNAL_STEPS, STABLE_STEP
 from mb2fmu.model.model import Model
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import (

@@ -32,7 +32,7 @@ def read_link_loads(
     return found
 
 
-def number_motion_vectors(
+def make_motion_vector_symbols(
     robot: RobotMechanics, number_of: Callable[[object], int], plain: DynamicsymbolMap
 ) -> tuple[KinematicVectorSymbols, ...]:
     """Number what expressions name of the motion, and give it symbols that ``plain`` translates to.

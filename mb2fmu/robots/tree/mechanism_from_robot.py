@@ -49,7 +49,7 @@ from mb2fmu.robots.tree.exact_sympy_components import (
     make_exact_sympy_number,
     read_constant_components,
 )
-from mb2fmu.robots.tree.link_load_records import number_motion_vectors, read_link_loads
+from mb2fmu.robots.tree.link_load_records import make_motion_vector_symbols, read_link_loads
 from mb2fmu.robots.tree.loop_constraint_rows import (
     LoopConstraintWriter,
     choose_independent_speeds,
@@ -91,7 +91,7 @@ class _RobotReader:
         self._declare_symbols()
         self._read_parts()
         kinematics = self._form_kinematics()
-        sensed = number_motion_vectors(self.robot, self.find_number, self.plain)
+        sensed = make_motion_vector_symbols(self.robot, self.find_number, self.plain)
         self._translate_rates(kinematics)
         if self.quaternions:
             self.frames = list(normalize_quaternion_frames(self.frames, self.quaternions, self.q))

@@ -40,7 +40,9 @@ class _ForeignMaster:
 
 FOREIGN_MASTERS: Mapping[str, _ForeignMaster] = MappingProxyType(
     {
-        "fmpy": _ForeignMaster("FMPy's SSP simulation", "fmpy", "fmpy_master.py", "ssp", applies_transformations=False),
+        "fmpy": _ForeignMaster(
+            "FMPy's SSP simulation", "fmpy", "fmpy_run_script.py", "ssp", applies_transformations=False
+        ),
         "libcosim": _ForeignMaster("libcosim", "libcosimpy", "libcosim_run_script.py", "osp"),
         "ecos": _ForeignMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
     }

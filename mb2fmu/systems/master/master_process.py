@@ -185,7 +185,7 @@ def _linearize_components(
     return models
 
 
-def main() -> None:
+def _run_master_request() -> None:
     """Read the request, run the system, write the outcome."""
     request: MasterRunRequest = pickle.loads(Path(sys.argv[1]).read_bytes())  # noqa: S301  our own file
     folder = Path(request.folder)
@@ -220,4 +220,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _run_master_request()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint, choose_extreme_points
 from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario
@@ -90,7 +90,7 @@ class ApiCallScenario:
 
 
 def choose_api_call_scenario(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     default: ReferenceRun,
     reference: ReferenceRun,
     experiment_settings: ExperimentValues,
@@ -240,7 +240,7 @@ class ApiCallPlanner:
     """
 
     scenario: ApiCallScenario
-    definition: Declarations
+    definition: DeclaredModelContent
     description: FmuDescription
     plan: ApiCallPlan
 
@@ -270,8 +270,8 @@ class ApiCallPlanner:
         )
 
 
-def make_api_call_planner(
-    scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
+def make_api_check_planner(
+    scenario: ApiCallScenario, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlanner:
     """Return what the calls for one interface type of an FMU are planned from."""
     variables, reference = description.variables, scenario.reference

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario, compute_largest_rates
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import start_flow_in_modes
@@ -51,7 +51,7 @@ class ApiCheckComparison:
         modes: Point near an event → modes of the side on which the FMU was.
     """
 
-    definition: Declarations
+    definition: DeclaredModelContent
     scenario: ApiCallScenario
     plan: ApiCallPlan
     limits: ErrorBounds

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallPlanner,
     ApiCallScenario,
-    make_api_call_planner,
+    make_api_check_planner,
 )
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
@@ -27,7 +27,7 @@ from mb2fmu.validation.api_checks.derivative_api_checks import (
     plan_directional_calls,
     plan_output_derivative_calls,
 )
-from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_point_evaluation_call
+from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_extreme_points_operation
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
     compare_tuning,
@@ -72,7 +72,7 @@ def _plan_extreme_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     points, variables = planner.scenario.extreme_points, planner.description.variables
     if not points:
         return None
-    call = make_point_evaluation_call(
+    call = make_extreme_points_operation(
         points,
         planner.scenario.reference,
         {name: variable.reference for name, variable in variables.items()},
@@ -180,16 +180,16 @@ _API_CHECKS = (
 
 
 def plan_api_calls(
-    scenario: ApiCallScenario, definition: Declarations, description: FmuDescription, kind: InterfaceType
+    scenario: ApiCallScenario, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlan:
     """Return the calls of all families for one interface type of an FMU."""
-    planner = make_api_call_planner(scenario, definition, description, kind)
+    planner = make_api_check_planner(scenario, definition, description, kind)
     sequences = {check.name: check.plan(planner) for check in _API_CHECKS}
     return replace(planner.plan, sequences={name: calls for name, calls in sequences.items() if calls is not None})
 
 
 def compare_api_checks(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     scenario: ApiCallScenario,
     plan: ApiCallPlan,
     fmu_result: FmuProcessResult,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
@@ -103,7 +103,7 @@ class ExtremePoint:
 
 
 def choose_extreme_points(
-    definition: Declarations, reference: ReferenceRun, row: int, settable: Collection[str], rates: Floats
+    definition: DeclaredModelContent, reference: ReferenceRun, row: int, settable: Collection[str], rates: Floats
 ) -> tuple[ExtremePoint, ...]:
     """Choose the points around a row of the perturbed experiment; none where something is always held or due.
 
@@ -136,7 +136,7 @@ class _PointChooser:
 
     def __init__(
         self,
-        definition: Declarations,
+        definition: DeclaredModelContent,
         reference: ReferenceRun,
         row: int,
         settable: Collection[str],
@@ -346,7 +346,7 @@ def _join(motion: InstantMotion) -> Floats:
     return np.concatenate([motion.x_dot, motion.outputs])
 
 
-def make_point_evaluation_call(
+def make_extreme_points_operation(
     points: Sequence[ExtremePoint],
     reference: ReferenceRun,
     references: Mapping[str, int],

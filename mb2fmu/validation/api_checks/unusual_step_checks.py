@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
@@ -98,7 +98,7 @@ class StepCheckScenario:
 
 
 def choose_step_scenario(
-    definition: Declarations, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
+    definition: DeclaredModelContent, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
 ) -> StepCheckScenario | None:
     """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.
 
@@ -152,7 +152,7 @@ def _find_ramp_end(scenario: StepCheckScenario) -> Floats | None:
     return None
 
 
-def _choose_ramps(definition: Declarations, signals: Floats, inputs: Floats, duration: float) -> Floats:
+def _choose_ramps(definition: DeclaredModelContent, signals: Floats, inputs: Floats, duration: float) -> Floats:
     """Return a rate for each input: over the duration each goes by its own size, or half-way to the farther bound."""
     rates = []
     for k, record in enumerate(definition.inputs):
@@ -205,7 +205,7 @@ class UnusualStepPlanner:
     def __init__(
         self,
         scenario: StepCheckScenario,
-        definition: Declarations,
+        definition: DeclaredModelContent,
         description: FmuDescription,
         settable: frozenset[str],
         kind: InterfaceType,

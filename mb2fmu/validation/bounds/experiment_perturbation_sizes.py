@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Input, Parameter, Quantity
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -69,7 +69,7 @@ class PerturbationEffects:
     natural_units: CharacteristicUnits
 
     @staticmethod
-    def sample_reference(definition: Declarations, reference: ReferenceRun) -> PerturbationEffects:
+    def sample_reference(definition: DeclaredModelContent, reference: ReferenceRun) -> PerturbationEffects:
         """Sample up to eight states of a reference."""
         last = len(reference.states) - 1
         rows = tuple(sorted({round(k * last / (_SAMPLED_STATE_COUNT - 1)) for k in range(_SAMPLED_STATE_COUNT)}))
@@ -153,7 +153,7 @@ def _evaluate_at_state(
     return motion.x_dot, motion.outputs
 
 
-def choose_parameter_perturbations(definition: Declarations, scale_of_change: PerturbationEffects) -> Floats:
+def choose_parameter_perturbations(definition: DeclaredModelContent, scale_of_change: PerturbationEffects) -> Floats:
     """Return how much each free parameter is to be moved, shape (n_p,); 0 where bounds leave no room."""
     free = [p for p in definition.parameters if not p.calculated]
     values = [float(p.value) for p in free]
@@ -194,7 +194,7 @@ def mirror_perturbed_value_into_bounds(quantity: Quantity, value: float, target:
     return value + (high - value if target > value else low - value) / 2
 
 
-def choose_start_perturbations(definition: Declarations, reference: ReferenceRun) -> Floats:
+def choose_start_perturbations(definition: DeclaredModelContent, reference: ReferenceRun) -> Floats:
     """Return how much each coordinate, independent speed and auxiliary state is to be moved, shape (n_x,)."""
     numeric = reference.numeric
     records: list[Quantity] = [
@@ -260,7 +260,7 @@ EXCITATION_REACH = 1.2  # of a signal: the largest value of the sum of its parts
 
 
 def make_excitation_signals(
-    definition: Declarations, scale_of_change: PerturbationEffects, stop: float
+    definition: DeclaredModelContent, scale_of_change: PerturbationEffects, stop: float
 ) -> tuple[InputExcitationSignal, ...]:
     """Return one signal per input: two sines and a step, with different rates for each."""
     run = scale_of_change.reference.experiment

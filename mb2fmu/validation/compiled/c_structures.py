@@ -108,7 +108,7 @@ class TrajectoryIntegrationStruct(ctypes.Structure):
     ]
 
 
-class CollocationStruct(ctypes.Structure):
+class RadauCollocationStruct(ctypes.Structure):
     """``struct collocation``; ``numbers`` are the arrays that it points to."""
 
     numbers: Sequence[npt.NDArray[Any]]
@@ -186,7 +186,7 @@ class PathSumsStruct(ctypes.Structure):
     ]
 
 
-class LoadPiecesStruct(ctypes.Structure):
+class LoadTermsStruct(ctypes.Structure):
     """``struct pieces``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -281,8 +281,8 @@ class MechanismStruct(ctypes.Structure):
         *_list_c_pointer_fields("given"),
         *_list_c_integer_fields("n_bodies"),
         *_list_c_pointer_fields("masscenter body_frame mass inertia"),
-        ("forces", LoadPiecesStruct),
-        ("torques", LoadPiecesStruct),
+        ("forces", LoadTermsStruct),
+        ("torques", LoadTermsStruct),
         ("pathways", PathwaysStruct),
         ("sensed", SensedVectorsStruct),
         *_list_c_integer_fields("n_quantities"),

@@ -383,7 +383,7 @@ class MechanismCTables:
                 for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)):
                     if node >= 0:
                         torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
-        s.forces, s.torques = self._tabulate_load_pieces(forces), self._tabulate_load_pieces(torques)
+        s.forces, s.torques = self._tabulate_load_terms(forces), self._tabulate_load_terms(torques)
         paths = [load.points for load in self._pathways]
         s.pathways = c_structures.PathwaysStruct(
             len(paths),
@@ -400,13 +400,13 @@ class MechanismCTables:
             self._store_integers(place(each.symbols[0]) for each in motion_vectors),
         )
 
-    def _tabulate_load_pieces(
+    def _tabulate_load_terms(
         self, rows: Sequence[tuple[int, int, list[int], int, float]]
-    ) -> c_structures.LoadPiecesStruct:
+    ) -> c_structures.LoadTermsStruct:
         """Return rows (node, frame, vector, factor, sign) as one array per column; factor −1 means 1."""
         nodes, frames, vectors, factors, signs = zip(*rows, strict=True) if rows else ((),) * 5
         integer_arrays = map(self._store_integers, (nodes, frames, itertools.chain(*vectors), factors))
-        return c_structures.LoadPiecesStruct(len(rows), *integer_arrays, self._array([*signs, 0.0]))
+        return c_structures.LoadTermsStruct(len(rows), *integer_arrays, self._array([*signs, 0.0]))
 
     def _add_constraints(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of K, k0, z', and A, b, γ where there are constraints."""

@@ -97,7 +97,7 @@ class DataColumnComparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableComparison:
+class MeasuredTableComparison:
     """Comparison of a table with an FMU of one interface type.
 
     Attributes:
@@ -139,7 +139,7 @@ def _form_column_record(column: DataColumnComparison) -> dict[str, Any]:
 
 def compare_measurements(
     fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
-) -> tuple[TableComparison, ...]:
+) -> tuple[MeasuredTableComparison, ...]:
     """Run an FMU along measured data, as each of its interface types.
 
     Args:
@@ -157,7 +157,7 @@ def compare_measurements(
 
 def compare_at_data_table_points(
     fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
-) -> tuple[TableComparison, ...]:
+) -> tuple[MeasuredTableComparison, ...]:
     """Set an FMU to each row of a table of published states and inputs, and compare derivatives and outputs there.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
@@ -167,7 +167,7 @@ def compare_at_data_table_points(
 
 def _compare_table(
     fmu: Path, table: ValidationDataTable, settings: DataRunSettings, *, points: bool
-) -> tuple[TableComparison, ...]:
+) -> tuple[MeasuredTableComparison, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
     description = read_fmu_description(tree)
@@ -446,7 +446,7 @@ class _DataRunPlan:
             sessions[str(row + 1)] = [*operations, ["get", output_references]]
         return sessions
 
-    def judge_columns(self, kind: InterfaceType, recorded: Floats) -> TableComparison:
+    def judge_columns(self, kind: InterfaceType, recorded: Floats) -> MeasuredTableComparison:
         """Return the verdict on each column."""
         columns = []
         for k, (column, scalar, column_unit) in enumerate(self.compared):
@@ -471,6 +471,6 @@ class _DataRunPlan:
                 )
             )
         set_columns = tuple(scalar.name for scalar, _ in self.set_columns)
-        return TableComparison(
+        return MeasuredTableComparison(
             source=self.table.source, kind=kind, points=self.points, columns=tuple(columns), set_columns=set_columns
         )

@@ -133,7 +133,7 @@ def solve_linear_system(matrix: Floats, right_hand_side: Floats, name: str) -> F
     """Return X of ``matrix`` X = ``right_hand_side``.
 
     Raises:
-        SingularMatrixError: If the matrix is singular; ``name`` says of what.
+        SingularReferenceMatrixError: If the matrix is singular; ``name`` says of what.
     """
     try:
         return np.asarray(np.linalg.solve(matrix, right_hand_side), dtype=np.float64)
@@ -141,13 +141,13 @@ def solve_linear_system(matrix: Floats, right_hand_side: Floats, name: str) -> F
         raise make_singular_matrix_error(name) from error
 
 
-class SingularMatrixError(ValidationError):
+class SingularReferenceMatrixError(ValidationError):
     """A matrix is singular at a state; an integrator tries a shorter step."""
 
 
-def make_singular_matrix_error(name: str) -> SingularMatrixError:
+def make_singular_matrix_error(name: str) -> SingularReferenceMatrixError:
     """Return the error of a matrix that is singular; ``name``: what was solved for."""
-    return SingularMatrixError(
+    return SingularReferenceMatrixError(
         "the reference cannot be integrated:",
         [Fault(f"the matrix of {name} is singular on the way", name, "start elsewhere or choose other coordinates")],
     )

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
@@ -50,7 +50,7 @@ class _ResetToDefault:
 
 
 def find_exercised_quantities(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     perturbations: Sequence[Perturbation],
     default: ReferenceRun,
     perturbed: ReferenceRun | None,
@@ -137,7 +137,7 @@ def _judge_quantity(
 
 
 def _form_resets(
-    definition: Declarations, perturbations: Sequence[Perturbation], perturbed: ReferenceRun
+    definition: DeclaredModelContent, perturbations: Sequence[Perturbation], perturbed: ReferenceRun
 ) -> dict[tuple[str, str], _ResetToDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
     run = perturbed.experiment

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.bounds.experiment_perturbation_sizes import (
     InputExcitationSignal,
@@ -102,7 +102,7 @@ class _IntendedPerturbation:
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
     """
 
-    definition: Declarations
+    definition: DeclaredModelContent
     reference: ReferenceRun
     time: Floats
     step: float
@@ -169,7 +169,7 @@ class _Variant:
 
 
 def list_perturbed_experiments(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     reference: ReferenceRun,
     *,
     settable: Collection[str] | None = None,
@@ -247,7 +247,7 @@ def _list_variants(intention: _IntendedPerturbation) -> Iterator[_Variant]:
 
 
 def find_speeds_outside_fmu_states(
-    definition: Declarations, reference: ReferenceRun, states: Collection[str] | None
+    definition: DeclaredModelContent, reference: ReferenceRun, states: Collection[str] | None
 ) -> tuple[int, ...]:
     """Return speeds that are no states of an FMU, if as many as the constraints: a chart of the mechanism.
 
@@ -262,7 +262,7 @@ def find_speeds_outside_fmu_states(
 
 
 def _form_intended_perturbation(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     reference: ReferenceRun,
     settable: Collection[str] | None,
     any_step: bool,
@@ -327,7 +327,7 @@ def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
     return compute_constraint_scales(numeric, reference.experiment, reference.trajectory.values, reference.scales)[0]
 
 
-def _list_state_records(definition: Declarations, reference: ReferenceRun) -> tuple[Quantity, ...]:
+def _list_state_records(definition: DeclaredModelContent, reference: ReferenceRun) -> tuple[Quantity, ...]:
     """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
@@ -394,7 +394,7 @@ def _stop_held_speeds(
     return numeric.stop_held_speeds(0.0, x, inputs, prepared, numeric.find_modes(0.0, x, inputs, prepared))
 
 
-def _calculated_parameters_in_bounds(definition: Declarations, parameters: Sequence[float]) -> bool:
+def _calculated_parameters_in_bounds(definition: DeclaredModelContent, parameters: Sequence[float]) -> bool:
     """Return whether calculated parameters stay within their bounds."""
     values = evaluate_calculated_parameters(definition, parameters)
     for parameter in definition.parameters:
@@ -563,7 +563,7 @@ def list_settable_names(description: FmuDescription) -> frozenset[str]:
 
 
 def form_experiment_with_overrides(
-    perturbed: ExperimentValues, default: ExperimentValues, definition: Declarations, settable: Collection[str]
+    perturbed: ExperimentValues, default: ExperimentValues, definition: DeclaredModelContent, settable: Collection[str]
 ) -> ExperimentValues:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""
     free = [p.name for p in definition.parameters if not p.calculated]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
 from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck
@@ -22,7 +22,7 @@ _LISTED_POINTS = 4
 
 def add_tried_ranges(
     quantities: Sequence[ExercisedQuantityResult],
-    definition: Declarations,
+    definition: DeclaredModelContent,
     references: Sequence[ReferenceRun],
     scenario: ApiCallScenario | None,
     fmu_results: Sequence[FmuProcessResult],
@@ -59,7 +59,7 @@ def add_tried_ranges(
     return tuple(ranges)
 
 
-def _collect_values(definition: Declarations, references: Sequence[ReferenceRun]) -> dict[str, list[float]]:
+def _collect_values(definition: DeclaredModelContent, references: Sequence[ReferenceRun]) -> dict[str, list[float]]:
     """Return name → values in the experiments: of parameters, the extremes of inputs and of states."""
     values: dict[str, list[float]] = {}
     free = [p.name for p in definition.parameters if not p.calculated]

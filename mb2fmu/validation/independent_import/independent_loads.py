@@ -66,7 +66,7 @@ def read_load_tables(text: bytes) -> list[Mapping[str, Any]]:
     return [{"frame": item} if isinstance(item, str) else item for item in tables]
 
 
-def read_link_loads(
+def read_independent_link_loads(
     tables: Sequence[Mapping[str, Any]], names: Sequence[str], links: Iterable[str], inputs: Mapping[str, sm.Expr]
 ) -> list[LinkLoad]:
     """Return the loads of a side file.

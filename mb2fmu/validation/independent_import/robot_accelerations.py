@@ -28,7 +28,7 @@ from mb2fmu.validation.independent_import.independent_loads import (
     AddedGeneralizedForces,
     LinkLoad,
     LinkVectorSymbols,
-    read_link_loads,
+    read_independent_link_loads,
     read_load_tables,
 )
 from mb2fmu.validation.independent_import.independent_loop_constraints import (
@@ -182,7 +182,7 @@ def _form_added_forces(
     tables = (
         read_load_tables(_read_side_file(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
     )
-    loads = read_link_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
+    loads = read_independent_link_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
     for load in robot.loads[len(loads) :]:
         offset = load.at.offset if isinstance(load.at, NamedFramePoint) else (0.0, 0.0, 0.0)
         axes = load.axes if load.axes in links else ""

@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
@@ -85,7 +85,9 @@ class ExperimentValues:
         return replace(self, time=self.time[rows], inputs=self.inputs[rows[:-1]]), rows
 
 
-def form_experiment_values(definition: Declarations, parameters: Mapping[str, float] | None = None) -> ExperimentValues:
+def form_experiment_values(
+    definition: DeclaredModelContent, parameters: Mapping[str, float] | None = None
+) -> ExperimentValues:
     """Return the default experiment of a model, as numbers.
 
     Args:
@@ -128,7 +130,7 @@ def form_experiment_values(definition: Declarations, parameters: Mapping[str, fl
     )
 
 
-def evaluate_calculated_parameters(definition: Declarations, parameters: Sequence[float]) -> dict[str, float]:
+def evaluate_calculated_parameters(definition: DeclaredModelContent, parameters: Sequence[float]) -> dict[str, float]:
     """Return FMU names of the calculated parameters → values that follow from the free ones; nan: undefined."""
     free = [p for p in definition.parameters if not p.calculated]
     values = {p.symbol: sm.Float(v, 17) for p, v in zip(free, parameters, strict=True)}

@@ -15,7 +15,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, EquationsOfMotion
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.validation.modes.equations_between_events import form_equations_between_events
@@ -24,7 +24,6 @@ from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_integration import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
-from mb2fmu.validation.reference.integration_standstill import diagnose_integration_standstill
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
@@ -32,6 +31,7 @@ from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
     integrate_explicit_euler,
 )
+from mb2fmu.validation.reference.standstill_diagnosis import diagnose_integration_standstill
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
@@ -202,7 +202,7 @@ class ReferenceRun:
 
 
 def make_reference(
-    definition: Declarations,
+    definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     *,
     experiment: ExperimentValues | None = None,
@@ -380,7 +380,7 @@ def _observe_transients(
     return np.array(transients).reshape(-1, integrated.values.shape[1])
 
 
-def make_numeric_equations(equations: EquationsOfMotion, definition: Declarations) -> NumericEquations:
+def make_numeric_equations(equations: EquationsOfMotion, definition: DeclaredModelContent) -> NumericEquations:
     """Return the equations as functions of numbers, with events where something in them switches."""
     frozen, typical = form_equations_between_events(equations), typical_motion_magnitudes(definition)
     if frozen is None:
@@ -392,7 +392,7 @@ def make_numeric_equations(equations: EquationsOfMotion, definition: Declaration
     return numeric
 
 
-def _list_largest_inputs(definition: Declarations, run: ExperimentValues) -> list[tuple[float, str]]:
+def _list_largest_inputs(definition: DeclaredModelContent, run: ExperimentValues) -> list[tuple[float, str]]:
     """Return the largest magnitude of each input in the experiment, and its unit."""
     largest = np.max(np.abs(run.inputs), axis=0).tolist()
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
@@ -536,7 +536,9 @@ def list_compared_values(numeric: NumericEquations, x: Floats, motion: InstantMo
     return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
 
 
-def list_compared_variables(definition: Declarations, equations: EquationsOfMotion) -> tuple[ComparedVariable, ...]:
+def list_compared_variables(
+    definition: DeclaredModelContent, equations: EquationsOfMotion
+) -> tuple[ComparedVariable, ...]:
     """Return the compared variables: coordinates, speeds, auxiliary states, outputs."""
     return (
         *(ComparedVariable(c.name, "coordinate", c.unit, c.nominal) for c in definition.coordinates),
@@ -593,7 +595,7 @@ def compute_constraint_scales(
 
 
 def _describe_provenance(
-    definition: Declarations, numeric: NumericEquations, run: ExperimentValues
+    definition: DeclaredModelContent, numeric: NumericEquations, run: ExperimentValues
 ) -> dict[str, object]:
     """Return the tools and settings of a reference, without time, place or machine."""
     return {
@@ -618,7 +620,11 @@ def _describe_provenance(
 
 
 def integrate_by_euler(
-    definition: Declarations, equations: EquationsOfMotion, step: float, *, experiment: ExperimentValues | None = None
+    definition: DeclaredModelContent,
+    equations: EquationsOfMotion,
+    step: float,
+    *,
+    experiment: ExperimentValues | None = None,
 ) -> Trajectory:
     """Integrate by explicit Euler with a fixed step in s, for results that others published so.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.evaluation_plans.expression_plan import SingularMatrixError
+from mb2fmu.validation.evaluation_plans.expression_plan import SingularReferenceMatrixError
 
 Floats = npt.NDArray[np.float64]
 SlopeFunction = Callable[[float, Floats], Floats]
@@ -139,7 +139,7 @@ def return_nan_outside_domain(slope: SlopeFunction) -> SlopeFunction:
         """Return the slope; NaN where it cannot be evaluated or is not finite."""
         try:
             y_dot = slope(t, y)
-        except (ArithmeticError, ValueError, SingularMatrixError):
+        except (ArithmeticError, ValueError, SingularReferenceMatrixError):
             return np.full_like(y, np.nan)
         return y_dot if np.isfinite(y_dot).all() else np.full_like(y, np.nan)
 

@@ -175,7 +175,7 @@ def run_driver_process(folder: Path, time_limit: float) -> CompletedFmuProcess:
         with suppress(_ServerEndedError):
             code = _find_server().run(folder, time_limit)
             return CompletedFmuProcess(code, _read_output(folder / "stdout.txt"), _read_output(folder / "stderr.txt"))
-    command = [sys.executable, "-P", _script("fmu_driver"), str(folder / REQUEST_FILE)]
+    command = [sys.executable, "-P", _script("fmu_run_process"), str(folder / REQUEST_FILE)]
     try:
         completed_process = subprocess.run(  # noqa: S603  our own interpreter and driver
             command, capture_output=True, timeout=time_limit, check=False, cwd=folder, text=True, errors="replace"

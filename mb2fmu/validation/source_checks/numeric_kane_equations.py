@@ -72,7 +72,7 @@ class SourceMotion:
 
 
 @dataclass(frozen=True, slots=True)
-class BodyMotion:
+class SourceBodyMotion:
     """A body at one instant; vectors in the inertial frame's components.
 
     Attributes:
@@ -105,7 +105,7 @@ class PointAndFrameMotion:
     velocities: dict[Any, Floats]
     omegas: dict[Any, Floats]
     rotations: dict[Any, Floats]
-    bodies: dict[int, BodyMotion] = field(default_factory=dict)
+    bodies: dict[int, SourceBodyMotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +301,10 @@ class NumericKaneEquations:
             velocities[point] = total.imag / _COMPLEX_STEP
         first = len(self._spinning_frames) - len(self._requested_frames)
         omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
-        bodies: dict[int, BodyMotion] = {}
+        bodies: dict[int, SourceBodyMotion] = {}
         for i, body in enumerate(self._parts.bodies):
             spin = self._inertia(i, values, moving) @ moving.angular_velocities[i, :, 0]  # of a particle zero
-            bodies[id(body)] = BodyMotion(
+            bodies[id(body)] = SourceBodyMotion(
                 float(values[self._masses[i], 0].real), positions.get(self._points[i]),
                 moving.velocities[i, :, 0].real, spin.real,
             )  # fmt: skip

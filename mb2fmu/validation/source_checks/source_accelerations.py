@@ -48,7 +48,7 @@ from mb2fmu.validation.source_checks.source_equations import (
 )
 from mb2fmu.validation.source_checks.source_objects import (
     SourceObjects,
-    extract_source_objects,
+    extract_mechanics_objects,
     keep_mechanics_untouched,
 )
 from mb2fmu.validation.source_checks.source_outputs import (
@@ -161,7 +161,7 @@ class _SourceObjectEquations:
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
         self._latched_points: list[RandomPoint] = []
         cost = estimate_pathway_length_cost(definition.mechanics)
-        parts = self._parts = extract_source_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
+        parts = self._parts = extract_mechanics_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbols(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = (

@@ -18,9 +18,9 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
 from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_as_position_origin
 from mb2fmu.model.sources.parts_mechanics_source import Parts
-from mb2fmu.model.sources.sympy_cache_guard import list_vector_frames, restore_sympy_caches
 
 Expressions = tuple[sm.Expr, ...]
 
@@ -58,7 +58,7 @@ class SourceObjects:
     origin: Any = None
 
 
-def extract_source_objects(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
+def extract_mechanics_objects(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
     """Take the mechanics apart; call it within :func:`keep_mechanics_untouched`: actuators write results into points.
 
     Args:

@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceReco
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.visualization.scene.mechanism_scene import (
     Scene,
@@ -284,7 +284,7 @@ SceneVariables = tuple[SceneVariable, ...]
 
 
 def list_scene_variables(
-    definition: Declarations, equations: EquationsOfMotion
+    definition: DeclaredModelContent, equations: EquationsOfMotion
 ) -> tuple[SceneVariables, SceneVariables, SceneVariables]:
     """Return the FMU's names of states, inputs and parameters, in the order of the equations."""
     d, e = definition, equations

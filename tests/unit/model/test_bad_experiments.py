@@ -7,7 +7,7 @@ import sympy as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.model.declarations.model_declarations import choose_communication_step
+from mb2fmu.model.declarations.declared_content_and_experiment import choose_communication_step
 
 THIS = "test_bad_experiments.py:"
 

@@ -94,7 +94,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
 
 def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the unit a millionth of a metre beside the point that the model says."""
-    whole = mechanism_from_robot.number_motion_vectors
+    whole = mechanism_from_robot.make_motion_vector_symbols
 
     def beside(robot: Any, number_of: Any, plain: Any) -> Any:
         def shifted(item: Any) -> int:
@@ -104,7 +104,7 @@ def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         return whole(robot, shifted, plain)
 
-    monkeypatch.setattr(mechanism_from_robot, "number_motion_vectors", beside)
+    monkeypatch.setattr(mechanism_from_robot, "make_motion_vector_symbols", beside)
     assert worst_of(pipeline.derive(held(file))) > 1e3
 
 

@@ -131,7 +131,7 @@ def test_the_script_gives_the_number_of_the_ideal_held_inputs(written: Path) -> 
 
 def test_fmpy_opens_the_archive(written: Path) -> None:
     """Its own error is its own: feedthrough outputs are read before their inputs are new."""
-    assert foreign("fmpy_master.py", written / "TwoMasses.ssp") == pytest.approx(FMPY_SSP, abs=2e-8)
+    assert foreign("fmpy_run_script.py", written / "TwoMasses.ssp") == pytest.approx(FMPY_SSP, abs=2e-8)
 
 
 def test_libcosim_runs_the_configuration(written: Path) -> None:
@@ -288,7 +288,7 @@ def test_without_a_bound_there_is_no_verdict_and_that_is_said(
     system = two_masses(mass_units["2"])
     system.monolith(Path(__file__).parents[3] / "systems" / "two_masses" / "whole.py", {"left.x": "x1"})
     system.experiment(stop=0.05, step=0.01, tolerance=1e-11, order=0)
-    _print_system_result(run_coupled_system(system, tmp_path), asked=False)
+    _print_system_result(run_coupled_system(system, tmp_path), with_masters=False)
     said = capsys.readouterr().out
     assert "was run, not judged: left.x is off by" in said
     assert "states a bound" in said

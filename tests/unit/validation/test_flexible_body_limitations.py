@@ -11,7 +11,7 @@ from mechanisms import mechanism_of
 from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import check_model
-from mb2fmu.model.flexible.explicit_step_limits import STABLE_STEP
+from mb2fmu.model.flexible.runge_kutta_stability_constants import STABLE_STEP
 from mb2fmu.validation.flexible_body_limitations import find_largest_spin, list_flexible_body_limitations
 from mb2fmu.validation.reference.reference_run import make_reference
 

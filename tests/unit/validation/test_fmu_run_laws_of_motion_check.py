@@ -27,7 +27,7 @@ from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import Experim
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_objects import extract_source_objects, keep_mechanics_untouched
+from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbols import SourceSymbols
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
@@ -58,7 +58,7 @@ def laws(name: str) -> LawsOfMotionCheck:
     """The laws in the words of the source objects."""
     definition, _ = given(name)
     with keep_mechanics_untouched(definition.mechanics):
-        parts = extract_source_objects(definition.mechanics)
+        parts = extract_mechanics_objects(definition.mechanics)
         symbols = SourceSymbols(definition, parts)
         rows = SourceConstraints(parts, symbols, complex_step=False)
         points = RandomPointGenerator(definition, parts, symbols, rows)

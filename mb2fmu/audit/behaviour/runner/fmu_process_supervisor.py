@@ -376,7 +376,7 @@ def _start_worker(
     return _WorkerProcess(0, subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: S603  our own module
 
 
-def main() -> None:
+def _run_supervisor_process() -> None:
     """Read the request and try everything."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
@@ -393,4 +393,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _run_supervisor_process()

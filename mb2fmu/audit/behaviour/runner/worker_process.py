@@ -421,7 +421,7 @@ def _redirect_descriptors(output_file: Path, kept_socket: socket.socket) -> None
     os.closerange(kept_descriptor + 1, 256)
 
 
-def main() -> None:
+def _run_worker_process() -> None:
     """Run the request in a file, on systems without fork."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
@@ -440,4 +440,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _run_worker_process()

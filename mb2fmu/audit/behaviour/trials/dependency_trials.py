@@ -27,7 +27,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Va
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
-    EvaluationPoint,
+    FmuEvaluationPoint,
     choose_random_fmu_point,
     iterate_points_between_events,
     list_fmu_motion_points,
@@ -133,26 +133,30 @@ def _run_phase(
 
 
 def _iterate_changed_points(
-    fixture: TrialFixture, point: EvaluationPoint, next_event_time: float
-) -> Iterator[tuple[DescribedVariable, EvaluationPoint, float]]:
+    fixture: TrialFixture, point: FmuEvaluationPoint, next_event_time: float
+) -> Iterator[tuple[DescribedVariable, FmuEvaluationPoint, float]]:
     """Yield points with one known changed: the known, the point, and the change."""
     for index, state in enumerate(fixture.states):
         for value in choose_value_changes(fixture, state, point.states[index]):
             changed_values = (*point.states[:index], value, *point.states[index + 1 :])
-            yield state, EvaluationPoint(point.time, changed_values, point.inputs), value - point.states[index]
+            yield state, FmuEvaluationPoint(point.time, changed_values, point.inputs), value - point.states[index]
     for index, input_variable in enumerate(fixture.inputs):
         for value in choose_value_changes(fixture, input_variable, point.inputs[index]):
             changed_values = (*point.inputs[:index], value, *point.inputs[index + 1 :])
-            yield input_variable, EvaluationPoint(point.time, point.states, changed_values), value - point.inputs[index]
+            yield (
+                input_variable,
+                FmuEvaluationPoint(point.time, point.states, changed_values),
+                value - point.inputs[index],
+            )
     independent = fixture.description.independent
     if independent is not None and independent in fixture.float_scalar_set:
         for delay in (0.3 * fixture.step, 1.7 * fixture.step):
             if point.time + delay < next_event_time:
-                yield independent, EvaluationPoint(point.time + delay, point.states, point.inputs), delay
+                yield independent, FmuEvaluationPoint(point.time + delay, point.states, point.inputs), delay
 
 
 def _record_effects_at_point(
-    fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint, unknowns: Sequence[DescribedVariable],
+    fixture: TrialFixture, instance: FmuInstance, point: FmuEvaluationPoint, unknowns: Sequence[DescribedVariable],
     effects: ChangeEffects, parameter_set: ParameterSet,
     has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
@@ -200,7 +204,7 @@ def _check_tunable_parameters(
 def _record_tuning_effects(
     fixture: TrialFixture,
     instance: FmuInstance,
-    point: EvaluationPoint,
+    point: FmuEvaluationPoint,
     tunable_parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
     effects: ChangeEffects,
@@ -245,7 +249,7 @@ def _record_tuning_effects(
 def _read_with_parameter(
     fixture: TrialFixture,
     instance: FmuInstance,
-    point: EvaluationPoint,
+    point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     parameter: DescribedVariable,
     value: float,

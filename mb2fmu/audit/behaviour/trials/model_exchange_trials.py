@@ -45,7 +45,7 @@ _TIGHTER_TOLERANCE_FACTOR = 1e-3
 
 
 @dataclass(frozen=True)
-class EvaluationPoint:
+class FmuEvaluationPoint:
     """A point for evaluations: time, states, inputs."""
 
     time: float
@@ -53,7 +53,7 @@ class EvaluationPoint:
     inputs: tuple[float, ...]
 
 
-def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint) -> None:
+def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, point: FmuEvaluationPoint) -> None:
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
@@ -68,7 +68,7 @@ def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, po
 
 def choose_random_fmu_point(
     fixture: TrialFixture, instance: FmuInstance, motion_share: float | None = None
-) -> EvaluationPoint:
+) -> FmuEvaluationPoint:
     """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
 
     Args:
@@ -100,7 +100,7 @@ def choose_random_fmu_point(
                 fixture.stop if fixture.first_time_event is None else min(fixture.stop, fixture.first_time_event)
             )
             time = max(time, fixture.start + fixture.random.uniform(0.3, 0.95) * (latest_time - fixture.start))
-        point = EvaluationPoint(time, tuple(states), inputs)
+        point = FmuEvaluationPoint(time, tuple(states), inputs)
         try:
             set_fmu_to_evaluation_point(fixture, instance, point)
             derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
@@ -114,19 +114,19 @@ def choose_random_fmu_point(
     raise SkippedTrialError("no point near the start was found at which it can be evaluated")
 
 
-def list_fmu_motion_points(fixture: TrialFixture) -> list[EvaluationPoint]:
+def list_fmu_motion_points(fixture: TrialFixture) -> list[FmuEvaluationPoint]:
     """Return points of the motion, evenly spread over the experiment as far as it ran; with start inputs."""
     inputs = tuple(
         start if isinstance(start := fixture.start_value(input_variable), float) else 0.0
         for input_variable in fixture.inputs
     )
     time = fixture.start + 0.5 * fixture.step
-    return [EvaluationPoint(time, tuple(states), inputs) for states in _integrate_motion(fixture)]
+    return [FmuEvaluationPoint(time, tuple(states), inputs) for states in _integrate_motion(fixture)]
 
 
 def iterate_points_between_events(
     fixture: TrialFixture, instance: FmuInstance
-) -> Iterator[tuple[EvaluationPoint, float]]:
+) -> Iterator[tuple[FmuEvaluationPoint, float]]:
     """Yield an instance at points between the events of a motion: other modes may hold there.
 
     Args:
@@ -145,7 +145,7 @@ def iterate_points_between_events(
     duration = fixture.affordable_step_count * fixture.step
     for share in MOTION_STOPS:
         integration.advance(fixture.start + share * duration)
-        point = EvaluationPoint(integration.time, tuple(integration.states), tuple(input_values.values()))
+        point = FmuEvaluationPoint(integration.time, tuple(integration.states), tuple(input_values.values()))
         yield point, integration.next_event_time
         set_fmu_to_evaluation_point(fixture, instance, point)
 
@@ -293,7 +293,7 @@ def try_derivative_vector(fixture: TrialFixture) -> Iterator[RuleViolation]:
         yield RuleViolation(rule, message, f'{fixture.interface}, "{name}"')
 
 
-def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInstance, EvaluationPoint]]:
+def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInstance, FmuEvaluationPoint]]:
     """Yield instances in Continuous-Time Mode at points: near the start, and along a motion, between its events."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -355,10 +355,10 @@ def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[RuleViolation]:
         )
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, next_event_time in iterate_points_between_events(fixture, instance):
-            changed_point = EvaluationPoint(
+            changed_point = FmuEvaluationPoint(
                 point.time, tuple(1.1 * state + 0.01 for state in point.states), point.inputs
             )
-            later_point = EvaluationPoint(
+            later_point = FmuEvaluationPoint(
                 point.time + 0.1 * min(fixture.step, next_event_time - point.time), point.states, point.inputs
             )
             yield from _compare_repeated_points(
@@ -367,7 +367,7 @@ def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _compare_repeated_points(
-    fixture: TrialFixture, instance: FmuInstance, points: Sequence[EvaluationPoint], pairs: Sequence[tuple[int, int]]
+    fixture: TrialFixture, instance: FmuInstance, points: Sequence[FmuEvaluationPoint], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[RuleViolation]:
     """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     readings: list[list[Value]] = []

@@ -24,7 +24,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, OK, WARNING
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
-    EvaluationPoint,
+    FmuEvaluationPoint,
     choose_random_fmu_point,
     iterate_points_between_events,
     set_fmu_to_evaluation_point,
@@ -365,7 +365,7 @@ def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]
 def _check_near_random_point(
     fixture: TrialFixture,
     instance: FmuInstance,
-    point: EvaluationPoint,
+    point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
     *,
@@ -387,7 +387,7 @@ def _check_near_random_point(
 def _check_at_point(
     fixture: TrialFixture,
     instance: FmuInstance,
-    point: EvaluationPoint,
+    point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
     *,
@@ -413,7 +413,7 @@ def _check_at_point(
 def _evaluate_with_change(
     fixture: TrialFixture,
     instance: FmuInstance,
-    point: EvaluationPoint,
+    point: FmuEvaluationPoint,
     known_index: int,
     unknowns: Sequence[DescribedVariable],
     change: float,
@@ -423,7 +423,7 @@ def _evaluate_with_change(
     values[known_index] += change
     count = len(point.states)
     set_fmu_to_evaluation_point(
-        fixture, instance, EvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:]))
+        fixture, instance, FmuEvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:]))
     )
     return [float(value) for value in instance.get(unknowns) if isinstance(value, float)]
 

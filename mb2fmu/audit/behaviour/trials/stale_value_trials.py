@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Va
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
-    EvaluationPoint,
+    FmuEvaluationPoint,
     choose_random_fmu_point,
     set_fmu_to_evaluation_point,
 )
@@ -97,25 +97,29 @@ def try_values_follow_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _change_point(
-    fixture: TrialFixture, instance: FmuInstance, point: EvaluationPoint, target: EvaluationPoint, change_number: int
-) -> tuple[EvaluationPoint, str]:
+    fixture: TrialFixture,
+    instance: FmuInstance,
+    point: FmuEvaluationPoint,
+    target: FmuEvaluationPoint,
+    change_number: int,
+) -> tuple[FmuEvaluationPoint, str]:
     """Change one part of a point."""
     change_kind = change_number % 4
     if change_kind == 0 or (change_kind == 1 and not target.states) or (change_kind > 1 and not target.inputs):
         direction = "back" if target.time < point.time else "forward"
         instance.set_time(target.time)
-        return EvaluationPoint(target.time, point.states, point.inputs), f"setting the time {direction}"
+        return FmuEvaluationPoint(target.time, point.states, point.inputs), f"setting the time {direction}"
     if change_kind == 1:
         instance.set_states(target.states)
-        return EvaluationPoint(point.time, target.states, point.inputs), "setting the states"
+        return FmuEvaluationPoint(point.time, target.states, point.inputs), "setting the states"
     input_index = (change_number // 4) % len(target.inputs)
     variable = fixture.inputs[input_index]
     instance.set({variable: target.inputs[input_index]})
     input_values = (*point.inputs[:input_index], target.inputs[input_index], *point.inputs[input_index + 1 :])
-    return EvaluationPoint(point.time, point.states, input_values), f'setting "{variable.name}"'
+    return FmuEvaluationPoint(point.time, point.states, input_values), f'setting "{variable.name}"'
 
 
-def _read_from_new_instance(fixture: TrialFixture, point: EvaluationPoint) -> list[Value]:
+def _read_from_new_instance(fixture: TrialFixture, point: FmuEvaluationPoint) -> list[Value]:
     """Return the values of a new instance at a point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)

@@ -14,10 +14,10 @@ from mb2fmu.compiler.lowering.recursion.particle_group_inertia import ParticleGr
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
     SpatialVector,
-    make_spatial_inertia,
     shift_force_to_parent,
     shift_inertia_to_parent,
     shift_motion_to_link,
+    split_spatial_inertia_matrix,
 )
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import NodeVectorArithmetic
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
@@ -123,7 +123,7 @@ def shift_coupled_inertia(
 ) -> CoupledInertia:
     """Return what a link's parent feels of its inertia: turned, with the shared speeds of the joint, then moved."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
-    frame = make_spatial_inertia(rows)
+    frame = split_spatial_inertia_matrix(rows)
     first, beyond = 6 + shared.ends[link], shared.beyond(link)
     if not beyond and not shared.joints[link]:
         return CoupledInertia(shift_inertia_to_parent(g, joint, frame), {}, {})

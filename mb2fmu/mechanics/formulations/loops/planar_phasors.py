@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import LoopKindMismatchError, LoopStartValues
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import LoopKindMismatchError, LoopStartValues
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
 """Monomial in coordinates, angle, whether a sine (else a cosine)."""

@@ -18,7 +18,10 @@ from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
     follow_newton_path,
 )
 from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speeds
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
+    NumericConstraints,
+    make_parameter_completion_function,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values, start_speed_faults
@@ -40,7 +43,7 @@ def solve_loop_closure_start_values(mechanism: Mechanism) -> Mechanism:
     """
     if not mechanism.position_rows:
         return mechanism
-    q = _solve_coordinates(mechanism, make_parameter_function(mechanism)(free_parameter_values(mechanism)))
+    q = _solve_coordinates(mechanism, make_parameter_completion_function(mechanism)(free_parameter_values(mechanism)))
     for group in find_quaternions((frame.rotation for frame in mechanism.frames), mechanism.q):
         if all(mechanism.declared.coordinates[index].kind == "guess" for index in group):
             q[list(group)] /= np.linalg.norm(q[list(group)])

@@ -1,6 +1,6 @@
 """``NumericConstraints``: evaluate A, b, γ and K of a mechanism, without its bodies and loads.
 
-``make_parameter_function``: all parameters of a mechanism in numbers, from the free ones.
+``make_parameter_completion_function``: all parameters of a mechanism in numbers, from the free ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 EntryPositions = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
-def make_parameter_function(mechanism: Mechanism) -> Callable[[Sequence[float] | Array], Array]:
+def make_parameter_completion_function(mechanism: Mechanism) -> Callable[[Sequence[float] | Array], Array]:
     """Return all parameters, free ones first, then calculated ones."""
     calculate = lambdify_for_numpy(mechanism.p, _substitute_calculated(mechanism))
     return lambda p: np.array([*p, *calculate(*p)], dtype=float)
@@ -48,7 +48,7 @@ class NumericConstraints:
 
     def __init__(self, mechanism: Mechanism) -> None:
         m, constraints = mechanism, mechanism.velocity_constraints
-        self._calculate_parameters = make_parameter_function(m)
+        self._calculate_parameters = make_parameter_completion_function(m)
         A = constraints.jacobian.todok() if constraints else {}
         K = m.kinematics.matrix.todok()
         self._A_positions, self._K_positions = _entry_positions(A), _entry_positions(K)

@@ -37,7 +37,7 @@ class AppliedForceVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class _LoadPiece:
+class _LoadTerm:
     """A vector written in a frame, acting on a point or frame: sign times factor times components."""
 
     node: int
@@ -48,10 +48,10 @@ class _LoadPiece:
     sign: float
 
 
-class _LoadPieceTable:
+class _LoadTermTable:
     """Columns of all load pieces."""
 
-    def __init__(self, pieces: Sequence[_LoadPiece]) -> None:
+    def __init__(self, pieces: Sequence[_LoadTerm]) -> None:
         self._nodes = np.array([piece.node for piece in pieces], dtype=np.intp)
         self._loads = np.array([piece.load for piece in pieces], dtype=np.intp)
         self._frames = np.array([piece.frame for piece in pieces], dtype=np.intp)
@@ -86,33 +86,33 @@ class NumericLoadTables:
         ]
         starts = np.cumsum([0, *map(len, scalars)]).tolist()
         position_of_one = len(self.scalars)  # the place of 1, after which the values come: see ``evaluate``
-        force_pieces: list[_LoadPiece] = []
-        torque_pieces: list[_LoadPiece] = []
+        force_pieces: list[_LoadTerm] = []
+        torque_pieces: list[_LoadTerm] = []
         self.pathway_magnitudes: list[tuple[int, int]] = []
         for load_number, (load, start) in enumerate(zip(loads, starts, strict=False)):
             if isinstance(load, ForceLoad):
                 pieces = enumerate(load.force)
                 force_pieces += [
-                    _LoadPiece(load.point, load_number, frame, start + 3 * i, position_of_one, 1.0)
+                    _LoadTerm(load.point, load_number, frame, start + 3 * i, position_of_one, 1.0)
                     for i, (frame, _) in pieces
                 ]
             elif isinstance(load, TorqueLoad):
                 pieces = enumerate(load.torque)
                 torque_pieces += [
-                    _LoadPiece(load.frame, load_number, frame, start + 3 * i, position_of_one, 1.0)
+                    _LoadTerm(load.frame, load_number, frame, start + 3 * i, position_of_one, 1.0)
                     for i, (frame, _) in pieces
                 ]
             elif isinstance(load, TorqueActuatorLoad):
                 axis = [(frame, position_of_one + 1 + add(components)) for frame, components in load.axis]
                 loaded_nodes = [(node, sign) for node, sign in ((load.frame, 1.0), (load.reaction, -1.0)) if node >= 0]
                 torque_pieces += [
-                    _LoadPiece(node, load_number, axis_frame, position, start, sign)
+                    _LoadTerm(node, load_number, axis_frame, position, start, sign)
                     for node, sign in loaded_nodes
                     for axis_frame, position in axis
                 ]
             else:
                 self.pathway_magnitudes.append((load_number, start))
-        self._force_pieces, self._torque_pieces = _LoadPieceTable(force_pieces), _LoadPieceTable(torque_pieces)
+        self._force_pieces, self._torque_pieces = _LoadTermTable(force_pieces), _LoadTermTable(torque_pieces)
 
     def evaluate(
         self, scalars: Array, values: Array, rotations: Array

@@ -29,7 +29,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import make_grouped_expression_evaluator
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_function
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_completion_function
 from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceVectors, NumericLoadTables
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     coordinate_rates,
@@ -214,7 +214,7 @@ class NumericMechanism:
         self._load_tables = NumericLoadTables(m.loads, self._register_expressions)
         self._set_up_relations()
         self._compile_functions()
-        self.parameters = make_parameter_function(m)
+        self.parameters = make_parameter_completion_function(m)
         """Free and calculated parameters, in this order, from the free ones."""
 
     def set_state(self, t: float, q: Array, u_all: Array, z: Array, r: Array, parameters: Array) -> None:

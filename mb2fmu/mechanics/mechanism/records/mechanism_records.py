@@ -31,7 +31,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     OutputRecord,
     RequestedOutput,
 )
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.supported_functions import StickingSign
 
 __all__ = [
@@ -227,7 +227,7 @@ class MechanismVariables:
         quaternions: Indices of coordinates that form quaternions; constraints are written in them at unit length.
     """
 
-    declared: Declarations
+    declared: DeclaredModelContent
     t: sm.Symbol
     q: tuple[sm.Symbol, ...]
     u: tuple[sm.Symbol, ...]
@@ -245,7 +245,7 @@ class MechanismVariables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MechanismBodies:
+class MechanismElements:
     """Frames, points, bodies and loads of a mechanism, and how they move with the speeds.
 
     Attributes:
@@ -356,7 +356,7 @@ class MechanismObservables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(MechanismVariables, MechanismBodies, MechanismConstraints, MechanismObservables):
+class Mechanism(MechanismVariables, MechanismElements, MechanismConstraints, MechanismObservables):
     """A mechanism as records: its variables, bodies, constraints and observables."""
 
     def __post_init__(self) -> None:

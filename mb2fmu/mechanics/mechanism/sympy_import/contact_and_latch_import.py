@@ -13,7 +13,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_equations import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_equations import LatchedRow, Latches, LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, Latches, LatchRecord
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     DynamicsymbolMap,
     differentiate_along_rates,
@@ -25,7 +25,7 @@ from mb2fmu.model.declarations.declared_contacts_and_latches import (
     DeclaredContact,
     DeclaredFriction,
     DeclaredLatch,
-    DeclaredLatchRow,
+    DeclaredLatchConstraintRow,
 )
 from mb2fmu.model.expression_traversal import count_occurrences
 from mb2fmu.model.model_definition import ModelDefinition
@@ -209,7 +209,7 @@ class _RowReader:
         return LatchRecord(
             name=latch.name,
             rows=tuple(
-                LatchedRow(
+                LatchedConstraintRow(
                     **self._differentiate_position(position, row),
                     name=row.name,
                     position=position,
@@ -229,7 +229,9 @@ class _RowReader:
         plain = self.plain(expression)
         return replace_symbols(plain, self.written) if self.written else plain
 
-    def _differentiate_position(self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchRow) -> _RowFields:
+    def _differentiate_position(
+        self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchConstraintRow
+    ) -> _RowFields:
         """Return G, b and c of a position in plain symbols, whose second rate is G u' + c, and the row's symbols."""
         symbols, rates, t = self.moving
         rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
@@ -251,7 +253,7 @@ class _RowReader:
         derivatives: Sequence[sm.Expr],
         offset: sm.Expr,
         bias: sm.Expr,
-        declaration: DeclaredContact | DeclaredFriction | DeclaredLatchRow,
+        declaration: DeclaredContact | DeclaredFriction | DeclaredLatchConstraintRow,
     ) -> _RowFields:
         """Return the fields that all rows have."""
         return {

@@ -72,10 +72,10 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
     read_closed_forms,
     read_outputs,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion import recast_prescribed_motion
+from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import recast_prescribed_motion
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
-from mb2fmu.model.declarations.model_declarations import Declarations
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
@@ -415,7 +415,7 @@ class _MechanismReader:
         replacing = ", ".join(self.u[i].name for i in sorted(dependent - named_dependent))
         return f"the constraints do not determine {replaced} at the start: {replacing} depends on the rest instead"
 
-    def _make_declarations(self) -> Declarations:
+    def _make_declarations(self) -> DeclaredModelContent:
         """Return the plain part of the definition, and what the mechanics name as dependent."""
         definition = self.definition
         dependent_names = {str(q) for q in mechanics_source.dependent_coordinates(self.mechanics)}

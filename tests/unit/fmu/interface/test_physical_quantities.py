@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import VariableType
 from mb2fmu.fmu.interface.interface_description import make_unique_variable_name
-from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, list_quantity_types
+from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, map_units_to_quantity_types
 from mb2fmu.units import parse_unit
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -54,7 +54,7 @@ def test_a_quantity_has_one_type_for_each_of_its_units():
         Variable("c", "m"),
         Variable("d", "1"),
     ]
-    assert list_quantity_types(variables) == {
+    assert map_units_to_quantity_types(variables) == {
         "m": VariableType("Length", "Length", "m"),
         "mm": VariableType("Length_mm", "Length", "mm"),
         "rad": VariableType("Angle_", "Angle", "rad"),
@@ -71,7 +71,7 @@ def test_types_have_names_of_their_own(pairs):
         def __init__(self, name, unit):
             self.name, self.unit = name, unit
 
-    types = list_quantity_types([Variable(*pair) for pair in pairs])
+    types = map_units_to_quantity_types([Variable(*pair) for pair in pairs])
     names = [item.name for item in types.values()]
     assert len({*names, *(name for name, _ in pairs)}) == len(names) + len({name for name, _ in pairs})
     assert all(NAME.fullmatch(name) for name in names)
@@ -88,5 +88,5 @@ def test_free_names_are_free(taken):
 
 def test_all_units_of_the_pendulum_are_recognized():
     interface = pendulum_interface()
-    assert set(list_quantity_types(interface.variables)) == {v.unit for v in interface.variables}
-    assert all(parse_unit(unit) for unit in list_quantity_types(interface.variables))
+    assert set(map_units_to_quantity_types(interface.variables)) == {v.unit for v in interface.variables}
+    assert all(parse_unit(unit) for unit in map_units_to_quantity_types(interface.variables))

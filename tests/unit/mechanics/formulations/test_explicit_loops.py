@@ -18,8 +18,12 @@ from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import describe_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
-from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
-from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import RodLoop
+from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
+    CrankSliderLoopSolver,
+    FourBarLoopSolver,
+    SlidingLinkLoopSolver,
+)
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoopSolver
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.report.equation_display.equation_text import format_equations
 
@@ -173,37 +177,41 @@ def compiled(form, rows):
 a, b, c, d, e, f = LENGTHS
 SHAPES = {
     "relative angles": (
-        FourBarLoop(),
+        FourBarLoopSolver(),
         turned(Q1, a) + turned(Q1 + Q2, b) + turned(Q1 + Q2 + Q3, c) - turned(0, d),
         {Q2: 0.1, Q3: -2.4},
     ),
     "absolute angles, bent links": (
-        FourBarLoop(),
+        FourBarLoopSolver(),
         turned(Q1, a, e) + turned(Q2, b, f) - turned(Q3, c, e) - turned(0, d, f),
         {Q2: 0.5, Q3: 1.4},
     ),
     "the other way round, rows swapped": (
-        FourBarLoop(),
+        FourBarLoopSolver(),
         sm.Matrix([[0, 1], [1, 0]]) * (turned(-Q1, a) + turned(-Q2, b) + turned(Q3, c) - turned(0, d)),
         {Q2: -0.6, Q3: 2.0},
     ),
     "crank-slider with offset": (
-        CrankSliderLoop(),
+        CrankSliderLoopSolver(),
         turned(Q1, a) + turned(Q2, b) - turned(0, S, e),
         {Q2: -0.1, S: 2.6},
     ),
     "crank-slider, the other branch, inclined": (
-        CrankSliderLoop(),
+        CrankSliderLoopSolver(),
         turned(Q1, a) + turned(Q2, b) - turned(e, S, f),
         {Q2: 3.0, S: -1.3},
     ),
-    "cylinder": (SlidingLinkLoop(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
+    "cylinder": (SlidingLinkLoopSolver(), turned(Q1, a, e) - turned(0, d) + turned(Q2, S), {Q2: 0.1, S: 1.2}),
     "cylinder beside its pins": (
-        SlidingLinkLoop(),
+        SlidingLinkLoopSolver(),
         turned(Q1, a) - turned(0, d) + turned(Q2, S + c, f),
         {Q2: 0.1, S: 0.2},
     ),
-    "negative displacement": (SlidingLinkLoop(), turned(Q1, a) - turned(0, d) + turned(Q2, S, f), {Q2: 3.2, S: -1.2}),
+    "negative displacement": (
+        SlidingLinkLoopSolver(),
+        turned(Q1, a) - turned(0, d) + turned(Q2, S, f),
+        {Q2: 3.2, S: -1.2},
+    ),
 }
 
 
@@ -236,7 +244,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     sides = []
     for guess in (0.5, 2.0, 0.5 + 4 * math.pi):
         there = float(sm.nsolve(row.subs(known), Q2, guess))
-        form = RodLoop().solve(
+        form = RodLoopSolver().solve(
             LoopClosureEquations(("rod",), (row,), (Q2,)), LoopStartValues(known | {Q2: there}, frozenset({Q1, Q2}))
         )
         function = compiled(form, [row])
@@ -245,7 +253,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
         sides.append(there)
     assert abs(sides[0] - sides[1]) > 0.1
     with pytest.raises(LoopKindMismatchError, match="s is no angle in row"):
-        RodLoop().solve(
+        RodLoopSolver().solve(
             LoopClosureEquations(("row",), (S * sm.cos(Q1) - a,), (S,)),
             LoopStartValues(known | {S: 0.8}, frozenset({S, Q1})),
         )
@@ -257,23 +265,23 @@ def test_what_is_no_such_loop_is_told_why():
     )
     stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
     with pytest.raises(LoopKindMismatchError, match="not one vector in both rows"):
-        FourBarLoop().solve(LoopClosureEquations(("x", "y"), stretched, (Q2, Q3)), start)
+        FourBarLoopSolver().solve(LoopClosureEquations(("x", "y"), stretched, (Q2, Q3)), start)
     with pytest.raises(
         LoopKindMismatchError, match="not one arm and one slide, but an arm that turns with q2 and an arm"
     ):
-        CrankSliderLoop().solve(
+        CrankSliderLoopSolver().solve(
             LoopClosureEquations(("x", "y"), tuple(turned(Q1, a) + turned(Q2, b) + turned(Q3, c)), (Q2, Q3)), start
         )
     wild = (turned(Q1, a) + turned(Q2, b))[0] + sm.sqrt(Q3), (turned(Q1, a) + turned(Q2, b))[1]
     with pytest.raises(LoopKindMismatchError, match="q3 stands in sqrt"):
-        FourBarLoop().solve(LoopClosureEquations(("x", "y"), wild, (Q2, Q3)), start)
+        FourBarLoopSolver().solve(LoopClosureEquations(("x", "y"), wild, (Q2, Q3)), start)
 
 
 def test_a_start_that_lies_flat_has_no_branch():
     flat = dict(zip(LENGTHS, VALUES, strict=True)) | {a: 0.5, b: 1.0, c: 0.5, d: 2.0, Q1: 0.0, Q2: 0.0, Q3: 0.0}
     rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
     with pytest.raises(LoopKindMismatchError, match="it lies flat, where its two branches meet"):
-        FourBarLoop().solve(
+        FourBarLoopSolver().solve(
             LoopClosureEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStartValues(flat, frozenset({Q1, Q2, Q3}))
         )
 

@@ -15,12 +15,12 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,
 )
-from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import HexapodLegLoop
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoopSolver
 from mb2fmu.model import load
 
 t = me.dynamicsymbols._t
@@ -206,7 +206,7 @@ def test_a_leg_ends_at_its_point(start, frame):
     centre = (frame * (S + sm.Rational(1, 4)) * spherical(ALPHA, -BETA)).subs(values) - sm.Matrix([0.2, -0.1, 0.4])
     rows = tuple(frame * (S + sm.Rational(1, 4)) * spherical(ALPHA, -BETA) - sm.Matrix([X, Y, Z]) - centre)
     numbers = LoopStartValues(dict(values), frozenset(values))
-    form = HexapodLegLoop().solve(LoopClosureEquations(("x", "y", "z"), rows, (S, ALPHA, BETA)), numbers)
+    form = HexapodLegLoopSolver().solve(LoopClosureEquations(("x", "y", "z"), rows, (S, ALPHA, BETA)), numbers)
     steps = [(item.symbol, item.expression) for item in form.assignments]
     results = [*form.unknowns, *rows]
     function = sm.lambdify([X, Y, Z], results, modules="math", cse=lambda _: (steps, results))
@@ -227,11 +227,11 @@ def test_what_is_no_leg_is_told_why():
         return LoopClosureEquations(("x", "y", "z"), tuple(vector - sm.Matrix([X, Y, Z])), (S, ALPHA, BETA))
 
     with pytest.raises(LoopKindMismatchError, match="none of its unknowns is a displacement"):
-        HexapodLegLoop().solve(rows(S**2 * spherical(ALPHA, BETA)), start)
+        HexapodLegLoopSolver().solve(rows(S**2 * spherical(ALPHA, BETA)), start)
     with pytest.raises(LoopKindMismatchError, match="are not the angles of a universal joint"):
-        HexapodLegLoop().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
+        HexapodLegLoopSolver().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
     with pytest.raises(LoopKindMismatchError, match="the start does not close it"):
-        HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), start)
+        HexapodLegLoopSolver().solve(rows(S * spherical(ALPHA, BETA)), start)
     upright = LoopStartValues({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
     with pytest.raises(LoopKindMismatchError, match="it points along the axis of its first hinge"):
-        HexapodLegLoop().solve(rows(S * spherical(ALPHA, BETA)), upright)
+        HexapodLegLoopSolver().solve(rows(S * spherical(ALPHA, BETA)), upright)

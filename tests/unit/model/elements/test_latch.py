@@ -17,7 +17,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import LoweringError, MechanismError, ModelError
 from mb2fmu.model import check_model, load
-from mb2fmu.model.elements.latch import LatchRow
+from mb2fmu.model.elements.latch import LatchConstraintRow
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -238,7 +238,7 @@ def test_forward_and_inverse_dynamics_are_refused():
         ({"rows": sm.Integer(3)}, "has no velocity"),
         ({"unit": "s"}, "a row is in s"),
         ({"stabilization": -1.0}, "stabilization is -1"),
-        ({"rows": [LatchRow(me.dynamicsymbols("x1"), "m", "x")] * 2}, "two rows are called force x"),
+        ({"rows": [LatchConstraintRow(me.dynamicsymbols("x1"), "m", "x")] * 2}, "two rows are called force x"),
     ],
 )
 def test_faults_are_told(arguments, words):

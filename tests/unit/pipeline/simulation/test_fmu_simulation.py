@@ -16,7 +16,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.cli import commands
-from mb2fmu.fmu.runner import fmu_driver
+from mb2fmu.fmu.runner import fmu_run_process
 from mb2fmu.fmu.runner.fmpy_instances import FmuMessageLog
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.simulation_trajectories import SimulationStoppedError
@@ -49,11 +49,11 @@ class NotANumberAfterTwoSteps:  # its methods are called as those of an instance
 def test_a_run_ends_at_the_first_value_that_is_no_number(
     stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fmu_driver, "INSTANCE_CLASSES", {("CoSimulation", 2): NotANumberAfterTwoSteps})
+    monkeypatch.setattr(fmu_run_process, "INSTANCE_CLASSES", {("CoSimulation", 2): NotANumberAfterTwoSteps})
     np.save(tmp_path / "held.npy", np.zeros((10, 0)))
     experiment = {"held": str(tmp_path / "held.npy"), "values": str(tmp_path / "values.npy"), "step": 0.1, "inputs": []}
     request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"]}
-    outcome = fmu_driver.run_experiment(
+    outcome = fmu_run_process.run_experiment(
         {**request, "stops_at_not_finite": stops}, experiment, FmuMessageLog(io.StringIO())
     )
     assert outcome["reached"] == (2 if stops else 10)
@@ -85,14 +85,14 @@ def test_all_but_the_first_experiment_run_beside_another_instance(
     several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A unit whose second instance in a process is another is told; one that can be there once is alone."""
-    monkeypatch.setattr(fmu_driver, "INSTANCE_CLASSES", {("CoSimulation", 2): Neighbour})
+    monkeypatch.setattr(fmu_run_process, "INSTANCE_CLASSES", {("CoSimulation", 2): Neighbour})
     monkeypatch.setattr(Neighbour, "seen", [])
     np.save(tmp_path / "held.npy", np.zeros((2, 0)))
     experiment = {"held": str(tmp_path / "held.npy"), "values": str(tmp_path / "values.npy"), "step": 0.1, "inputs": []}
     request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"], "several": several}
     request |= {"folder": str(tmp_path), "experiments": [experiment] * 2, "sessions": {}, "stops_at_not_finite": False}
     (tmp_path / "request.json").write_text(json.dumps(request))
-    fmu_driver.run_driver_request(tmp_path / "request.json")
+    fmu_run_process.run_driver_request(tmp_path / "request.json")
     assert Neighbour.seen == ([1, 2] if several else [1, 1])
     assert Neighbour.alive == 0
 

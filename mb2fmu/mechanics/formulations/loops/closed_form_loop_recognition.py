@@ -15,16 +15,23 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
-    KinematicLoopKind,
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
+    LoopClosedFormSolver,
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,
 )
-from mb2fmu.mechanics.formulations.loops.planar_loops import CrankSliderLoop, FourBarLoop, SlidingLinkLoop
-from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_loops import HexapodLegLoop, RodLoop
-from mb2fmu.mechanics.formulations.loops.transmission_loop import TransmissionLoop
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints, make_parameter_function
+from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
+    CrankSliderLoopSolver,
+    FourBarLoopSolver,
+    SlidingLinkLoopSolver,
+)
+from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoopSolver, RodLoopSolver
+from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
+    NumericConstraints,
+    make_parameter_completion_function,
+)
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
@@ -37,13 +44,13 @@ _SAMPLE_DISTANCE = 0.05
 _SAMPLE_COUNT = 6
 
 
-LOOP_KINDS: tuple[KinematicLoopKind, ...] = (
-    TransmissionLoop(),
-    FourBarLoop(),
-    CrankSliderLoop(),
-    SlidingLinkLoop(),
-    RodLoop(),
-    HexapodLegLoop(),
+CLOSED_FORM_LOOP_SOLVERS: tuple[LoopClosedFormSolver, ...] = (
+    TransmissionLoopSolver(),
+    FourBarLoopSolver(),
+    CrankSliderLoopSolver(),
+    SlidingLinkLoopSolver(),
+    RodLoopSolver(),
+    HexapodLegLoopSolver(),
 )
 """In the order in which they are tried."""
 NO_CLOSED_FORM_HEADLINE = "the loops have no closed form:"
@@ -197,7 +204,9 @@ class ClosedFormLoops:
 
 
 def find_closed_form_loops(
-    mechanism: Mechanism, kinds: Sequence[KinematicLoopKind] = LOOP_KINDS, dependent: Sequence[int] = ()
+    mechanism: Mechanism,
+    kinds: Sequence[LoopClosedFormSolver] = CLOSED_FORM_LOOP_SOLVERS,
+    dependent: Sequence[int] = (),
 ) -> ClosedFormLoops:
     """Find closed forms of all holonomic constraints.
 
@@ -261,7 +270,7 @@ _MAX_CHOICES = 200
 
 def _collect_loop_start_values(m: Mechanism) -> LoopStartValues:
     """Return the numbers that rows are judged by."""
-    numeric = make_parameter_function(m)(free_parameter_values(m))
+    numeric = make_parameter_completion_function(m)(free_parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
     values = dict(zip(symbols, map(float, numeric), strict=True))
     values |= {q: float(c.start) for q, c in zip(m.q, m.declared.coordinates, strict=True)}
@@ -276,7 +285,7 @@ def _solve_in_order(
     unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
     user_forms: Sequence[_UserLoopClosedForm],
-    kinds: Sequence[KinematicLoopKind],
+    kinds: Sequence[LoopClosedFormSolver],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
     rows = [_LoopRow(name, phi, phi.free_symbols & set(unknowns)) for name, phi in m.holonomic]
@@ -326,7 +335,7 @@ def _solve_by_first_kind(
     rows: Sequence[_LoopRow],
     unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
-    kinds: Sequence[KinematicLoopKind],
+    kinds: Sequence[LoopClosedFormSolver],
     reasons: list[str],
 ) -> ClosedFormLoopSolution | None:
     """Return the first loop of the first kind that fits; append to ``reasons`` why other kinds do not."""

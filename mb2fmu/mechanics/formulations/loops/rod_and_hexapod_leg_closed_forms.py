@@ -1,7 +1,7 @@
 """Closed forms of a rod and of a leg of a hexapod.
 
-``RodLoop``: one row with one unknown angle: a rod without coordinates of its own, or a pin on a line.
-``HexapodLegLoop``: three rows: a universal joint, a slide behind it, and its end at a known point.
+``RodLoopSolver``: one row with one unknown angle: a rod without coordinates of its own, or a pin on a line.
+``HexapodLegLoopSolver``: three rows: a universal joint, a slide behind it, and its end at a known point.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
     LoopKindMismatchError,
@@ -33,7 +33,7 @@ _SAMPLE_COUNT = 4
 _FORM_TOLERANCE = 1e-9
 
 
-class RodLoop:
+class RodLoopSolver:
     """a cos ψ + b sin ψ + c = 0: the end of a link at a given distance from a known point, or at a known height.
 
     With w = a − i b and D = |w|² − c²: ψ = −arg w + s atan2(√D, −c). A rod between two bodies, given by the square of
@@ -111,7 +111,7 @@ class _SphericalForm:
     v: sm.Matrix
 
 
-class HexapodLegLoop:
+class HexapodLegLoopSolver:
     """Two angles and a displacement that bring the end of a leg to a known point: spherical coordinates of v.
 
     With h = v·n, a = v·m1, b = v·m2 and s the sign of cos β, σ that of x + offset at the start:

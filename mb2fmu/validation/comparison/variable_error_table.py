@@ -35,7 +35,7 @@ class VariableErrorEntry:
     passed: bool
 
 
-class ErrorList(Sequence[VariableErrorEntry]):
+class VariableErrorTable(Sequence[VariableErrorEntry]):
     """Errors of all variables, the worst first; prints as a table.
 
     Args:
@@ -79,9 +79,9 @@ class ErrorList(Sequence[VariableErrorEntry]):
         return pd.DataFrame([[getattr(row, name) for name in names] for row in self._rows], columns=names)
 
 
-def list_variable_errors(result: ValidationResult) -> ErrorList:
+def list_variable_errors(result: ValidationResult) -> VariableErrorTable:
     """Return the errors of each variable in each run: default and perturbed, Co-Simulation and Model Exchange."""
-    return ErrorList(
+    return VariableErrorTable(
         [
             VariableErrorEntry(v.name, v.unit, run, v.error, v.bound, v.ratio, v.at, v.verdict == "passed")
             for run, kind in result.judged_runs

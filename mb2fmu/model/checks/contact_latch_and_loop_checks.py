@@ -16,8 +16,8 @@ from mb2fmu.model.declarations.added_loads_and_elements import (
     can_add_load,
 )
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
+from mb2fmu.model.declarations.declared_content_and_experiment import map_inputs_to_rates
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
-from mb2fmu.model.declarations.model_declarations import map_inputs_to_rates
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source

@@ -1,4 +1,4 @@
-"""Run one FMU in a process of its own (``python fmu_driver.py request.json``): a crash ends only this process.
+"""Run one FMU in a process of its own (``python fmu_run_process.py request.json``): a crash ends only this process.
 
 The request (written by ``validation.runs.fmu_run``) names everything. Written into its ``folder``: ``log.jsonl`` (one
 [status, category, message] a line, as they come), ``values-i.npy`` (n + 1, n_variables) of experiment i, and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopClosureEquations,
     LoopKindMismatchError,
     LoopStartValues,
@@ -13,7 +13,7 @@ from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
 )
 
 
-class TransmissionLoop:
+class TransmissionLoopSolver:
     """c x + g(known) = 0 with c of parameters only: x = −g / c.
 
     A ratio of gears, with or without an offset; also a cam, or a motion prescribed by time: g may be any expression of

@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.scalar_program import (
     ProgramVariableLayout,
 )
 from mb2fmu.fmu.toolchain import compile_program
-from mb2fmu.fmu.toolchain.compiled_batch_program import find_widest_vector_variant
+from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
-from mb2fmu.mechanics.formulations.loops.kinematic_loop_protocol import (
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
     LoopKindMismatchError,
@@ -112,7 +112,7 @@ def _arm_angle(angle: sm.Expr, arm: PhasorSumPolarForm, psi: sm.Expr, shape: Loo
     return angle, shape.senses[angle] * (psi - arm.angle)
 
 
-class FourBarLoop:
+class FourBarLoopSolver:
     """Two arms whose angles are wanted: revolute joints at three places of the loop that are not all known.
 
     With D = 4 P r1² − (P + r1² − r2²)², P = |v|²: ψ1 = arg v + s atan2(√D, P + r1² − r2²),
@@ -184,7 +184,7 @@ def _solve_parallelogram(shape: LoopPolygon, start: LoopStartValues) -> dict[sm.
     return solution if not remaining_sides else None
 
 
-class CrankSliderLoop:
+class CrankSliderLoopSolver:
     """An arm whose angle is wanted, and a displacement along a known direction.
 
     With v_l along the slide, v_n across it and D = r² − v_n²: x = (v_l − s √D) / l, ψ = λ + atan2(v_n, s √D).
@@ -227,7 +227,7 @@ class CrankSliderLoop:
         return make_closed_form_loop_solution(self, rows, helpers, {x: place, **solution}, (branch.condition,))
 
 
-class SlidingLinkLoop:
+class SlidingLinkLoopSolver:
     """A link that turns and on which something slides: its angle and the displacement are wanted.
 
     With D = P / l² − b²: x = s √D − a, ψ = arg v − atan2(b, s √D). A cylinder between two known pins is of this kind.

@@ -67,7 +67,7 @@ class LoopKindMismatchError(Exception):
     """The rows do not have the shape of this kind of loop; the text says why."""
 
 
-class KinematicLoopKind(Protocol):
+class LoopClosedFormSolver(Protocol):
     """One shape of rows that has a closed form.
 
     Attributes:
@@ -88,7 +88,7 @@ class KinematicLoopKind(Protocol):
 
 
 def make_closed_form_loop_solution(
-    kind: KinematicLoopKind,
+    kind: LoopClosedFormSolver,
     rows: LoopClosureEquations,
     helpers: Sequence[Assignment],
     solution: Mapping[sm.Symbol, sm.Expr],

@@ -1,4 +1,4 @@
-"""Declarations: quantities, names and experiment of a model as plain data for all later stages."""
+"""Declared content of a model, as plain data for all later stages: quantities, names and the experiment."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def derive_rate_signals(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declarations:
+class DeclaredModelContent:
     """Quantities of a mechanism, its names and its experiment: all that stages after the reading need of a model.
 
     Attributes:
