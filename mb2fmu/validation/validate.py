@@ -386,10 +386,11 @@ class _Judgement:
 
     @property
     def may_be_integration_error(self) -> bool:
-        """True if the motion as Model Exchange fails, and nothing failed that no integrator brings about."""
+        """True if something fails as Model Exchange, but nothing that no integrator brings about."""
         refusals = self.perturbed_experiment.refusals if self.perturbed_experiment is not None else ()
         failed_checks = [call for call in self.api_checks if call.verdict == "failed" and call.kind == "ModelExchange"]
-        return bool(self.model_exchange_failure) and not refusals and not failed_checks
+        is_failed = bool(self.model_exchange_failure or failed_checks)
+        return is_failed and not refusals and all(call.may_be_integration_error for call in failed_checks)
 
 
 @dataclass(frozen=True)
@@ -461,7 +462,7 @@ class _RunPlan:
         reference = self.reference_data.reference
         names = [variable.name for variable in reference.variables]
         scales = dict(zip(names, reference.scales.tolist(), strict=True))
-        before = judgement.model_exchange_failure
+        before = judgement.model_exchange_failure or "steps with other parameters were off"
         try:
             accurate_results = [
                 fmu_result

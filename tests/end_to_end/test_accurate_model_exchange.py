@@ -81,6 +81,46 @@ def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuild, tmp_path: P
     assert result.notes == ()
 
 
+def ball_in_a_bowl() -> Model:
+    """Each step of 0.1 s has up to ten impacts; the last of them are lower than CVODE's error at first."""
+    t = me.dynamicsymbols._t
+    x, y, v, w = me.dynamicsymbols("x y v w")
+    g = sm.Symbol("g")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    parts = Parts(
+        frame=N, origin=O, q=[x, y], u=[v, w], kinematic_equations=[x.diff(t) - v, y.diff(t) - w],
+        bodies=[me.Particle("p", P, sm.S(1))], loads=[(P, -g * N.y)],
+    )  # fmt: skip
+    model = Model("BallInABowl", parts)
+    model.parameter(g, 9.81, "m/s2")
+    for symbol, start, unit in ((x, 0.5, "m"), (y, 0.6, "m")):
+        model.coordinate(symbol, start, unit)
+    for symbol in (v, w):
+        model.speed(symbol, 0.0, "m/s")
+    model.add(Impact("bowl", y - x**2 / 2, restitution=0.6))
+    model.experiment(stop=8.0, step=0.1)
+    return model
+
+
+def test_steps_with_other_parameters_may_be_the_integrators_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = pipeline.build(pipeline.derive(ball_in_a_bowl()))
+    fmu, right = packed(build, tmp_path / "bowl.fmu"), ball_in_a_bowl()
+    result = judged(fmu, right)
+    assert result.passed, result.notes
+    assert result.notes[0].startswith("Model Exchange was integrated again")
+    with monkeypatch.context() as coarse:
+        coarse.setattr(sys.modules["mb2fmu.validation.validate"]._RunPlan, "judge_again", lambda *a: (a[4], ()))
+        first = judged(fmu, right)
+    failed = [call for call in first.api_checks if call.verdict == "failed"]
+    assert failed
+    assert all(call.may_be_integration_error and call.where.startswith("step of") for call in failed)
+
+
 def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(
     build: FmuBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
