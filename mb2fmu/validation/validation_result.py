@@ -246,6 +246,7 @@ class ApiCheckResult:
         count: Numbers compared.
         verdict: ``unjudged``: not offered by the FMU, or nothing to compare with: neither a pass nor a failure.
         reason: Why it failed or is not judged.
+        may_be_integration_error: It failed at the ends of steps alone, which have the integrator's error.
     """
 
     name: str
@@ -258,6 +259,7 @@ class ApiCheckResult:
     count: int
     verdict: Verdict
     reason: str = ""
+    may_be_integration_error: bool = False
 
 
 TOO_LITTLE_EFFECT = "too little effect to be seen"

@@ -25,6 +25,25 @@ OFFSET = ("events.h", "#define MB2FMU_OFFSET 1e-10")
 
 def shaken_ball(gravity: float = 9.81) -> Model:
     """A ball on a table that shakes: an impact element whose gap contains the time."""
+    model = ball_on_a_table("ShakenBall", gravity, nominal=100.0)
+    x = me.dynamicsymbols("x")
+    model.add(Impact("table", x - 0.004 * sm.sin(25 * me.dynamicsymbols._t), restitution=0.8))
+    model.experiment(stop=0.8, step=0.01, tolerance=1e-9)
+    return model
+
+
+def ball_at_a_steep_gap() -> Model:
+    """A ball whose gap is no length and steep; moved in the experiment, it comes to rest by ninety hops in a step."""
+    model = ball_on_a_table("SteepGap", 9.81, nominal=None)
+    x = me.dynamicsymbols("x")
+    gap = sm.exp(40 * (x - 0.002 * sm.sin(60 * me.dynamicsymbols._t))) - 1
+    model.add(Impact("table", gap, restitution=0.9))
+    model.experiment(stop=5.0, step=0.01, tolerance=1e-10)
+    return model
+
+
+def ball_on_a_table(name: str, gravity: float, *, nominal: float | None) -> Model:
+    """A ball of 1 kg at a height of 0.05 m, nothing below."""
     t = me.dynamicsymbols._t
     x, v = me.dynamicsymbols("x v")
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -35,11 +54,9 @@ def shaken_ball(gravity: float = 9.81) -> Model:
         frame=N, origin=O, q=[x], u=[v], kinematic_equations=[x.diff(t) - v],
         bodies=[me.Particle("p", P, sm.S(1))], loads=[(P, -gravity * N.y)],
     )  # fmt: skip
-    model = Model("ShakenBall", parts)
-    model.coordinate(x, 0.05, "m", nominal=100.0)
-    model.speed(v, 0.0, "m/s", nominal=10.0)
-    model.add(Impact("table", x - 0.004 * sm.sin(25 * t), restitution=0.8))
-    model.experiment(stop=0.8, step=0.01, tolerance=1e-9)
+    model = Model(name, parts)
+    model.coordinate(x, 0.05, "m", nominal=nominal)
+    model.speed(v, 0.0, "m/s", nominal=nominal and nominal / 10.0)
     return model
 
 
@@ -79,6 +96,53 @@ def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuild, tmp_path: P
     wrong = {call.kind for call in result.api_checks if call.verdict == "failed"}
     assert "ModelExchange" in wrong  # no integrator does that, so the FMU is not integrated again
     assert result.notes == ()
+
+
+def ball_in_a_bowl() -> Model:
+    """Each step of 0.1 s has up to ten impacts; the last of them are lower than CVODE's error at first."""
+    t = me.dynamicsymbols._t
+    x, y, v, w = me.dynamicsymbols("x y v w")
+    g = sm.Symbol("g")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    parts = Parts(
+        frame=N, origin=O, q=[x, y], u=[v, w], kinematic_equations=[x.diff(t) - v, y.diff(t) - w],
+        bodies=[me.Particle("p", P, sm.S(1))], loads=[(P, -g * N.y)],
+    )  # fmt: skip
+    model = Model("BallInABowl", parts)
+    model.parameter(g, 9.81, "m/s2")
+    for symbol, start, unit in ((x, 0.5, "m"), (y, 0.6, "m")):
+        model.coordinate(symbol, start, unit)
+    for symbol in (v, w):
+        model.speed(symbol, 0.0, "m/s")
+    model.add(Impact("bowl", y - x**2 / 2, restitution=0.6))
+    model.experiment(stop=8.0, step=0.1)
+    return model
+
+
+def test_steps_with_other_parameters_may_be_the_integrators_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = pipeline.build(pipeline.derive(ball_in_a_bowl()))
+    fmu, right = packed(build, tmp_path / "bowl.fmu"), ball_in_a_bowl()
+    result = judged(fmu, right)
+    assert result.passed, result.notes
+    assert result.notes[0].startswith("Model Exchange was integrated again")
+    with monkeypatch.context() as coarse:
+        coarse.setattr(sys.modules["mb2fmu.validation.validate"]._RunPlan, "judge_again", lambda *a: (a[4], ()))
+        first = judged(fmu, right)
+    failed = [call for call in first.api_checks if call.verdict == "failed"]
+    assert failed
+    assert all(call.may_be_integration_error and call.where.startswith("step of") for call in failed)
+
+
+def test_hops_that_add_up_are_integrated_more_finely_still(tmp_path: Path) -> None:
+    build = pipeline.build(pipeline.derive(ball_at_a_steep_gap()))
+    result = judged(packed(build, tmp_path / "steep.fmu"), ball_at_a_steep_gap())
+    assert result.passed, result.notes
+    assert "absolute tolerances of 1% of what the states move by" in result.notes[0]
 
 
 def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(

@@ -255,4 +255,5 @@ def _form_result(
         count=error_table.count,
         verdict="unjudged" if unjudged else "failed" if error_table.ratio > 1 else "passed",
         reason=reason,
+        may_be_integration_error=not unjudged and error_table.ratio > 1 >= error_table.instant_ratio,
     )

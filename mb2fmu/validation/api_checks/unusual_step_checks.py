@@ -404,4 +404,4 @@ class UnusualStepComparison:
         """Compare the states at one point."""
         names = self._scenario.state_names
         for name, difference, bound in zip(names, np.abs(values - expected).tolist(), allowed.tolist(), strict=True):
-            self._table.add(difference, bound, f"{name} behind {text}")
+            self._table.add(difference, bound, f"{name} behind {text}", is_integrated=True)

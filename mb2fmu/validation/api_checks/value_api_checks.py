@@ -199,5 +199,5 @@ def _compare_one_step_states(
             allowed = np.minimum(allowed + delay_shift + same_event_error, cap) + other_event_error
         for j, c in enumerate(reference.state_columns):
             place = f"step of {reference.trajectory.names[c]} from {run.time[k]:.6g} s"
-            error_table.add(float(error[j]), float(allowed[j]), place)
+            error_table.add(float(error[j]), float(allowed[j]), place, is_integrated=True)
     return modes

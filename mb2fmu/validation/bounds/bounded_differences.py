@@ -13,23 +13,32 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(slots=True)
 class BoundedDifferences:
-    """Collect differences and bounds of one family of calls; keep the worst ratio."""
+    """Collect differences and bounds of one family of calls; keep the worst ratio.
+
+    ``instant_ratio``: the worst of what no integration enters.
+    """
 
     value: float = 0.0
     bound: float = 0.0
     ratio: float = 0.0
+    instant_ratio: float = 0.0
     worst_place: str = ""
     count: int = 0
     left_out_count: int = 0
 
-    def add(self, difference: float, bound: float, place: str) -> None:
-        """Count one compared number; keep the worst ratio of difference to bound."""
+    def add(self, difference: float, bound: float, place: str, *, is_integrated: bool = False) -> None:
+        """Count one compared number; keep the worst ratio of difference to bound.
+
+        ``is_integrated``: the number stands at the end of a step, so that it has the integrator's error.
+        """
         self.count += 1
         ratio = np.inf
         if difference == 0.0:
             ratio = 0.0
         elif np.isfinite(difference) and bound > 0:
             ratio = difference / bound
+        if not is_integrated:
+            self.instant_ratio = max(self.instant_ratio, float(ratio))
         if ratio > self.ratio or not self.worst_place:
             self.value, self.bound, self.ratio, self.worst_place = float(difference), float(bound), float(ratio), place
 
