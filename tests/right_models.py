@@ -8,6 +8,7 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu import CoulombFriction, Latch, Model
+from mb2fmu.model.supported_functions import LookupTable
 
 RIGHT: dict[str, Callable[[], Model]] = {}
 
@@ -461,4 +462,26 @@ def wheels_whose_play_rattles() -> Model:
         model.coordinate(angle, 0.0, "rad")
         model.speed(speed, 0.0, "rad/s")
     model.experiment(stop=10.0, step=0.01, tolerance=1e-8)
+    return model
+
+
+@right
+def mass_between_springs_of_tables() -> Model:
+    """The springs' slopes bend: sums over communication points do not give the momentum to the tolerance."""
+    x, v, y, w = me.dynamicsymbols("x v y w")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    lengths = [-0.3, 0.0, 0.2, 0.4]
+    along = LookupTable("along", lengths, [3.0, 0.5, -1.0, -6.0], kind="pchip", extrapolation="constant")
+    across = LookupTable("across", lengths, [5.0, 0.5, -1.0, -6.0], kind="cubic", extrapolation="constant")
+    loads = [(P, 9 * along(x) * N.x + 8 * across(y) * N.y)]
+    rates = [x.diff() - v, y.diff() - w]
+    kane = me.KanesMethod(N, [x, y], [v, w], rates, bodies=[me.Particle("b", P, sm.S.One)], forcelist=loads)
+    model = Model("BetweenTables", kane)
+    for q, start in ((x, 0.7), (y, 0.8)):
+        model.coordinate(q, start, "m")
+    for u in (v, w):
+        model.speed(u, 0.0, "m/s")
+    model.experiment(stop=6.0, tolerance=1e-8)
     return model

@@ -475,9 +475,8 @@ class _RunPlan:
                     for fmu_result in fmu_results
                 ]
             except ToolError as error:
-                reason = " ".join(str(error).split())
-                failure = f"Model Exchange could not be integrated more accurately, though {before}: {reason}"
-                return judgement, notes or (failure,)
+                failure = f"Model Exchange could not be integrated more accurately, though {before}: {error}"
+                return judgement, notes or (" ".join(failure.split()),)
             judgement = self.judge(definition, accurate_results)
             note = (
                 f"Model Exchange was integrated again, with a relative tolerance of {CONVERGED_TOLERANCE:g} and "

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanis
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
-from mb2fmu.model.supported_functions import StickingSign
+from mb2fmu.model.supported_functions import LookupTableDerivative, StickingSign
 from mb2fmu.validation.source_checks.acceleration_sampling import (
     RANDOM_POINT_COUNT,
     ROUND_OFF_FRACTION,
@@ -126,12 +126,12 @@ def _model_at_mechanism_parameters(definition: ModelDefinition, mechanism: Mecha
 
 def _has_switched_loads(source_objects: SourceObjects) -> bool:
     """Return whether loads have switches, the modes of which an impact may change."""
-    return any(
-        entry.has(*_SWITCHING_FUNCTIONS)
-        for _, load in source_objects.loads
-        for matrix, _ in load.args
-        for entry in matrix
-    )
+    return _has_loads_with(source_objects, *_SWITCHING_FUNCTIONS)
+
+
+def _has_loads_with(source_objects: SourceObjects, *functions: type[sm.Basic]) -> bool:
+    """Return whether loads contain one of these functions."""
+    return any(entry.has(*functions) for _, load in source_objects.loads for matrix, _ in load.args for entry in matrix)
 
 
 def _has_time_dependent_loads(source_objects: SourceObjects) -> bool:
@@ -273,6 +273,7 @@ class _SourceObjectEquations:
             or d.latches
             or d.events
             or _has_switched_loads(self._parts)
+            or _has_loads_with(self._parts, LookupTableDerivative)  # bent, so that sums over points say little
             or _has_time_dependent_loads(self._parts)
         )
         laws = LawsOfMotionCheck(
