@@ -145,10 +145,10 @@ def test_a_closed_loop_is_differentiated_as_the_fmu_starts_it():
 
     Its motion is known to 1e-7, so with a tenth of this h the differences themselves would be off by 1e-3.
     """
-    model, h, how = MODELS / "four_bar.py", 5e-4, {"stop": 0.5, "tolerance": 1e-11}
-    found = mb2fmu.sensitivities(model, of=("q1", "q2", "q3"), to=("la", "q1"), **how)
+    model, h, stop = MODELS / "four_bar.py", 5e-4, 0.5
+    found = mb2fmu.sensitivities(model, of=("q1", "q2", "q3"), to=("la", "q1"), stop=stop, tolerance=1e-11)
     for k, (name, value) in enumerate({"la": 0.8, "q1": np.radians(10.0)}.items()):
-        less, more = (mb2fmu.simulate(model, at={name: value + by}, **how) for by in (-h, h))
+        less, more = (mb2fmu.simulate(model, at={name: value + by}, stop=stop) for by in (-h, h))
         for i, of in enumerate(("q1", "q2", "q3")):
             differences = (more[of] - less[of]) / (2 * h)
             np.testing.assert_array_equal(found.time, more.time)

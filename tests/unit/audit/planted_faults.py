@@ -161,7 +161,7 @@ KINDS = {
     "sampler: a smaller array loses its last effect", "the name decides on the restitution, FMI 2",
     "partials have an offset where nothing is sown, FMI 3",
     "partials of one unknown by one known are a ten thousandth off, FMI 3",
-    "adjoint partials of one unknown alone are a ten thousandth off",
+    "adjoint partials of one unknown alone are a ten thousandth off, FMI 3",
 }  # fmt: skip
 """Tried by day for their kind: late, in another instance, in a kept state, of arrays, in FMUs of ours."""
 

@@ -59,6 +59,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch:
         items += [*definition.speeds, *definition.inputs]
         by = [1.0]
         by += [factor if each.name.endswith(".control") else factor ** POWERS.get(each.unit, 0) for each in items]
+        by += [1.0] * (len(points[0]) - len(by))  # what stands behind the items: rates, which are given as 0
         for point in points:
             here = own.sample_point(RandomPoint(point[0], point))
             scaled = tuple(value * k for value, k in zip(point, by, strict=True))

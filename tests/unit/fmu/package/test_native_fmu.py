@@ -133,7 +133,7 @@ EMPTY = FileTree({})
         ({"binaries": FileTree({"Pendulum.so": b""})}, "is not binaries/<platform>"),
         ({"description": EMPTY}, "modelDescription.xml: is missing"),
         ({"sources": EMPTY, "binaries": EMPTY}, "neither sources nor binaries"),
-        ({"interface": native_interface("3", token="00000000-0000-0000-0000-000000000000")}, "is of another unit"),
+        ({"interface": native_interface("3", token="00000000-0000-0000-0000-000000000000")}, "is of another FMU"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(wrong, message):
