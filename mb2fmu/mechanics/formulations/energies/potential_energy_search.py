@@ -11,6 +11,7 @@ Source: C. Lanczos, The Variational Principles of Mechanics, ch. I.7 (work funct
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import sympy as sm
@@ -24,6 +25,7 @@ GeneralizedForces = Mapping[sm.Symbol, sm.Expr]
 MAX_OPERATIONS = 400
 """Operations of forces that are integrated at most."""
 
+_CACHE_SIZE = 256
 _POINT_COUNT = 4
 _POTENTIAL_TOLERANCE = 1e-9  # relative; both sides are a few hundred operations
 _DIFFERENCE_STEP = 1e-6
@@ -36,7 +38,13 @@ def find_potential_energy(forces: GeneralizedForces) -> sm.Expr | None:
     Args:
         forces: Expressions of coordinates and constants.
     """
-    exact_forces = {q: sm.sympify(force) for q, force in forces.items()}
+    return _find_potential_energy(tuple((q, sm.sympify(force)) for q, force in forces.items()))
+
+
+@lru_cache(_CACHE_SIZE)
+def _find_potential_energy(forces: tuple[tuple[sm.Symbol, sm.Expr], ...]) -> sm.Expr | None:
+    """Find V as :func:`find_potential_energy` does; each formulation of a mechanism has the same forces."""
+    exact_forces = dict(forces)
     if not any(force != 0 for force in exact_forces.values()):
         return sm.S.Zero
     if has_more_operations_than(exact_forces.values()):
@@ -83,14 +91,20 @@ def has_more_operations_than(expressions: Iterable[sm.Expr], max_operations: int
     return False
 
 
-@np.errstate(all="ignore")  # random places may be where a force has no value
 def is_conservative(forces: GeneralizedForces) -> bool:
     """Return whether ∂F_i/∂q_j = ∂F_j/∂q_i at random places, by central differences.
 
     Args:
         forces: Of all coordinates that stand in them, those along which there is no force as zeros.
     """
-    exact_forces = {q: sm.sympify(force) for q, force in forces.items()}
+    return _is_conservative(tuple((q, sm.sympify(force)) for q, force in forces.items()))
+
+
+@lru_cache(_CACHE_SIZE)
+@np.errstate(all="ignore")  # random places may be where a force has no value
+def _is_conservative(forces: tuple[tuple[sm.Symbol, sm.Expr], ...]) -> bool:
+    """Return what :func:`is_conservative` does."""
+    exact_forces = dict(forces)
     symbols = sorted(set().union(*(f.free_symbols for f in exact_forces.values())) | exact_forces.keys(), key=str)
     evaluate = lambdify_for_numpy(symbols, list(exact_forces.values()), cse=True)
     coordinate_columns = [symbols.index(q) for q in exact_forces]
