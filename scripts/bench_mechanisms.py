@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -24,17 +25,39 @@ def _ground() -> tuple[me.ReferenceFrame, me.Point]:
     return N, O
 
 
+def _turn(N: me.ReferenceFrame, name: str, angle: sm.Expr, speed: sm.Expr) -> me.ReferenceFrame:
+    """Return a frame that turns about ``N.z`` by an angle in rad, with a speed in rad/s."""
+    frame = N.orientnew(name, "Axis", (angle, N.z))
+    frame.set_ang_vel(N, speed * N.z)
+    return frame
+
+
+def _wheel(name: str, O: me.Point, frame: me.ReferenceFrame, inertia: float) -> me.RigidBody:
+    """Return a wheel on the axis through ``O``; its moment of inertia in kg.m2."""
+    return me.RigidBody(name, O, frame, sm.S.One, (me.inertia(frame, 0, 0, inertia), O))
+
+
+def _make_model(
+    name: str, N: me.ReferenceFrame, O: me.Point, speeds: dict[sm.Expr, sm.Expr], bodies: list[Any], loads: list[Any],
+    **constraints: Any,
+) -> Model:  # fmt: skip
+    """Return a model whose speeds are the rates of its coordinates; ``speeds``: coordinate → speed."""
+    rates = [q.diff(T) - u for q, u in speeds.items()]
+    q, u = list(speeds), list(speeds.values())
+    mechanics = Parts(
+        frame=N, origin=O, q=q, u=u, kinematic_equations=rates, bodies=bodies, loads=loads, **constraints
+    )  # fmt: skip
+    return Model(name, mechanics)
+
+
 def _line(name: str, mass: float, force: Callable[[sm.Expr, sm.Expr], sm.Expr]) -> tuple[Model, sm.Expr, sm.Expr]:
-    """Return a particle on a line under a force of its position in m and speed in m/s; both begin at zero."""
+    """Return a particle on a line under a force of its position in m and speed in m/s."""
     x, v = me.dynamicsymbols("x v")
     N, O = _ground()
     P = O.locatenew("P", x * N.x)
     P.set_vel(N, v * N.x)
-    bodies, loads = [me.Particle("p", P, sm.Float(mass))], [(P, force(x, v) * N.x)]
-    mechanics = Parts(
-        frame=N, origin=O, q=[x], u=[v], kinematic_equations=[x.diff(T) - v], bodies=bodies, loads=loads
-    )  # fmt: skip
-    return Model(name, mechanics), x, v
+    model = _make_model(name, N, O, {x: v}, [me.Particle("p", P, sm.Float(mass))], [(P, force(x, v) * N.x)])
+    return model, x, v
 
 
 def _declare(
@@ -60,9 +83,7 @@ def _two_frictions() -> Model:
         (Q, (-k * (x2 - x1) - 1.5 * sm.sign(v2)) * N.x),
     ]
     bodies = [me.Particle("p", P, sm.S.One), me.Particle("r", Q, sm.Rational(1, 2))]
-    rates = [x1.diff(T) - v1, x2.diff(T) - v2]
-    mechanics = Parts(frame=N, origin=O, q=[x1, x2], u=[v1, v2], kinematic_equations=rates, bodies=bodies, loads=loads)
-    model = Model("TwoFrictions", mechanics)
+    model = _make_model("TwoFrictions", N, O, {x1: v1, x2: v2}, bodies, loads)
     model.parameter(k, 40.0, "N/m")
     _declare(model, {x1: 0.0, x2: 0.0}, {v1: 0.0, v2: 0.0}, (x1, x2))
     model.experiment(stop=5.0, step=0.01, tolerance=1e-8)
@@ -85,16 +106,12 @@ def _relay() -> Model:
     """A pendulum that a relay with hysteresis holds at the top."""
     q, u, on = me.dynamicsymbols("q u on")
     N, O = _ground()
-    A = N.orientnew("A", "Axis", (q, N.z))
-    A.set_ang_vel(N, u * N.z)
+    A = _turn(N, "A", q, u)
     P = O.locatenew("P", 0.6 * A.y)
     P.v2pt_theory(O, N, A)
     loads = [(P, -GRAVITY / 2 * N.y), (A, (4 * on - 0.05 * u) * N.z)]
     bodies = [me.Particle("p", P, sm.Rational(1, 2))]
-    model = Model(
-        "Relay",
-        Parts(frame=N, origin=O, q=[q], u=[u], kinematic_equations=[q.diff(T) - u], bodies=bodies, loads=loads),
-    )
+    model = _make_model("Relay", N, O, {q: u}, bodies, loads)
     _declare(model, {q: 0.15}, {u: 0.0}, ())
     model.discrete(on, -1.0)
     model.when(q + 0.2 * u > 0.05, {on: -1.0})
@@ -131,8 +148,7 @@ def _three_contacts() -> Model:
     """A plate on three elastic feet that falls and tilts in the plane."""
     x, y, a, v_x, v_y, w = me.dynamicsymbols("x y a v_x v_y w")
     N, O = _ground()
-    A = N.orientnew("A", "Axis", (a, N.z))
-    A.set_ang_vel(N, w * N.z)
+    A = _turn(N, "A", a, w)
     C = O.locatenew("C", x * N.x + y * N.y)
     C.set_vel(N, v_x * N.x + v_y * N.y)
     plate = me.RigidBody("plate", C, A, sm.Integer(2), (me.inertia(A, 0, 0, sm.Rational(1, 20)), C))
@@ -143,11 +159,7 @@ def _three_contacts() -> Model:
         depth, rate = -foot.pos_from(O).dot(N.y), -foot.vel(N).dot(N.y)
         push = sm.Max(0, sm.Piecewise((4e3 * depth + 20 * rate, depth > 0), (0, True)))
         loads += [(foot, push * N.y), (foot, -2 * foot.vel(N).dot(N.x) * N.x)]
-    rates = [x.diff(T) - v_x, y.diff(T) - v_y, a.diff(T) - w]
-    mechanics = Parts(
-        frame=N, origin=O, q=[x, y, a], u=[v_x, v_y, w], kinematic_equations=rates, bodies=[plate], loads=loads
-    )  # fmt: skip
-    model = Model("ThreeContacts", mechanics)
+    model = _make_model("ThreeContacts", N, O, {x: v_x, y: v_y, a: w}, [plate], loads)
     _declare(model, {x: 0.0, y: 0.2, a: 0.2}, {v_x: 0.3, v_y: 0.0, w: 0.0}, (x, y))
     model.experiment(stop=2.0, step=0.005, tolerance=1e-8)
     return model
@@ -157,8 +169,7 @@ def _spatial_loop() -> Model:
     """A crank and a lever in space, coupled by a rod of fixed length, with dry friction at the crank."""
     a, b, c, u, v, w = me.dynamicsymbols("a b c u v w")
     N, O = _ground()
-    A = N.orientnew("A", "Axis", (a, N.z))
-    A.set_ang_vel(N, u * N.z)
+    A = _turn(N, "A", a, u)
     P = O.locatenew("P", 0.3 * A.x)
     P.v2pt_theory(O, N, A)
     E = O.locatenew("E", 0.8 * N.x + 0.2 * N.z)
@@ -173,12 +184,11 @@ def _spatial_loop() -> Model:
         me.RigidBody("B", Q, B, sm.S.One, (me.inertia(B, 0.01, 0.01, 0.001), Q)),
     ]
     loads = [(P, -GRAVITY * N.y), (Q, -GRAVITY * N.y), (A, -0.2 * sm.sign(u) * N.z)]
-    mechanics = Parts(
-        frame=N, origin=O, q=[a, b, c], u=[u, v, w], q_dependent=[c], u_dependent=[w],
-        kinematic_equations=[a.diff(T) - u, b.diff(T) - v, c.diff(T) - w],
-        holonomic_constraints=[rod.dot(rod) - 0.75**2], bodies=bodies, loads=loads,
+    length = rod.dot(rod) - 0.75**2
+    model = _make_model(
+        "SpatialLoop", N, O, {a: u, b: v, c: w}, bodies, loads,
+        q_dependent=[c], u_dependent=[w], holonomic_constraints=[length],
     )  # fmt: skip
-    model = Model("SpatialLoop", mechanics)
     _declare(model, {a: 0.4, b: 0.3}, {u: 0.0, v: 0.0}, ())
     model.coordinate(c, 0.2, "rad", kind="guess")
     model.speed(w, 0.0, "rad/s", kind="guess")
@@ -190,9 +200,7 @@ def _pendulum_at_a_stop() -> Model:
     """A double pendulum whose first link hits a rigid stop."""
     q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
     N, O = _ground()
-    A, B = N.orientnew("A", "Axis", (q1, N.z)), N.orientnew("B", "Axis", (q2, N.z))
-    A.set_ang_vel(N, u1 * N.z)
-    B.set_ang_vel(N, u2 * N.z)
+    A, B = _turn(N, "A", q1, u1), _turn(N, "B", q2, u2)
     P = O.locatenew("P", -0.5 * A.y)
     P.v2pt_theory(O, N, A)
     Q = P.locatenew("Q", -0.4 * B.y)
@@ -201,9 +209,7 @@ def _pendulum_at_a_stop() -> Model:
         [me.Particle("p", P, sm.S.One), me.Particle("r", Q, sm.S.One)],
         [(P, -GRAVITY * N.y), (Q, -GRAVITY * N.y)],
     )
-    rates = [q1.diff(T) - u1, q2.diff(T) - u2]
-    mechanics = Parts(frame=N, origin=O, q=[q1, q2], u=[u1, u2], kinematic_equations=rates, bodies=bodies, loads=loads)
-    model = Model("PendulumAtAStop", mechanics)
+    model = _make_model("PendulumAtAStop", N, O, {q1: u1, q2: u2}, bodies, loads)
     model.add(Impact("stop", q1 + 0.2, restitution=0.6, unit="rad"))
     _declare(model, {q1: 0.8, q2: 0.4}, {u1: 0.0, u2: 0.0}, ())
     model.experiment(stop=3.0, step=0.01, tolerance=1e-8)
@@ -214,20 +220,12 @@ def _play() -> Model:
     """A motor and a wheel with play in their coupling, which rattles."""
     a, b, u, v = me.dynamicsymbols("a b u v")
     N, O = _ground()
-    A, B = N.orientnew("A", "Axis", (a, N.z)), N.orientnew("B", "Axis", (b, N.z))
-    A.set_ang_vel(N, u * N.z)
-    B.set_ang_vel(N, v * N.z)
+    A, B = _turn(N, "A", a, u), _turn(N, "B", b, v)
     d = a - b
     torque = sm.Piecewise((500 * (d - 0.05), d > 0.05), (500 * (d + 0.05), d < -0.05), (0, True))
-    wheels = [
-        me.RigidBody("A", O, A, sm.S.One, (me.inertia(A, 0, 0, 0.2), O)),
-        me.RigidBody("B", O, B, sm.S.One, (me.inertia(B, 0, 0, 0.5), O)),
-    ]
+    wheels = [_wheel("A", O, A, 0.2), _wheel("B", O, B, 0.5)]
     loads = [(A, (5 * sm.sin(4 * T) - torque - 0.1 * u) * N.z), (B, (torque - 0.3 * v) * N.z)]
-    rates = [a.diff(T) - u, b.diff(T) - v]
-    model = Model(
-        "Play", Parts(frame=N, origin=O, q=[a, b], u=[u, v], kinematic_equations=rates, bodies=wheels, loads=loads)
-    )
+    model = _make_model("Play", N, O, {a: u, b: v}, wheels, loads)
     _declare(model, {a: 0.0, b: 0.0}, {u: 0.0, v: 0.0}, ())
     model.experiment(stop=10.0, step=0.01, tolerance=1e-8)
     return model
@@ -237,13 +235,8 @@ def _driven_brake() -> Model:
     """A wheel that an input drives against a brake which sticks."""
     q, u, torque = me.dynamicsymbols("q u T")
     N, O = _ground()
-    A = N.orientnew("A", "Axis", (q, N.z))
-    A.set_ang_vel(N, u * N.z)
-    wheel = me.RigidBody("wheel", O, A, sm.S.One, (me.inertia(A, 0, 0, 0.3), O))
-    rates, loads = [q.diff(T) - u], [(A, torque * N.z)]
-    model = Model(
-        "DrivenBrake", Parts(frame=N, origin=O, q=[q], u=[u], kinematic_equations=rates, bodies=[wheel], loads=loads)
-    )
+    A = _turn(N, "A", q, u)
+    model = _make_model("DrivenBrake", N, O, {q: u}, [_wheel("wheel", O, A, 0.3)], [(A, torque * N.z)])
     _declare(model, {q: 0.0}, {u: 0.0}, ())
     model.input(torque, unit="N.m")
     model.add(CoulombFriction("brake", (N, A, N.z), kinetic=0.8, static=1.2))

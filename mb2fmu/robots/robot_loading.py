@@ -90,7 +90,7 @@ def read_robot_file(path: Path) -> bytes:
 
 
 def read_included_file(path: Path) -> bytes | None:
-    """Return the content of an included file; None where there is none, or none that can be read."""
+    """Return the content of an included file; None if it does not exist or cannot be read."""
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError:  # a name that is too long, a file of somebody else

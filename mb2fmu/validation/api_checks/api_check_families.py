@@ -99,7 +99,7 @@ def _compare_extremes(
 
 
 def _make_step_planner(planner: ApiCallPlanner) -> UnusualStepPlanner | None:
-    """Return what plans steps that no experiment makes; None where there are none, or no step is possible."""
+    """Return the planner of tiny and long steps; None if there are none, or the FMU allows no other step size."""
     scenario, description, kind = planner.scenario.steps, planner.description, planner.plan.kind
     if scenario is None or (kind == "CoSimulation" and not description.any_step):
         return None

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 class BoundedDifferences:
     """Collect differences and bounds of one family of calls; keep the worst ratio.
 
-    ``instant_ratio``: the worst of what no integration enters.
+    ``instant_ratio``: the worst ratio of the numbers that have no integrator's error.
     """
 
     value: float = 0.0

@@ -144,10 +144,9 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
     sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
     was, 1/4 and a little is no mode.
 
-    Where the motion is chaotic, errors of 1e-6 grow until they are as large as the motion lets them become, and from
-    then on ε S_v says how large that is and not how errors grow: of a heavy wheel whose position hardly feels that its
-    teeth rattle, little. So, if an error of a state grows to a twentieth of its range, S_v is measured with a smaller
-    ε, too, and the larger of both counts.
+    In a chaotic motion an error of 1e-6 stops growing when it is as large as the chaos itself. From then on ε S_v is
+    the size of the chaos, which may be small beside the range of v. So, if an error of a state grows to a twentieth of
+    its range, S_v is measured with a smaller ε, too, and the larger of both counts.
 
     Returns:
         Shape (n_t, n), in the variables' units, never decreasing in time.

@@ -31,7 +31,8 @@
 /* Changes of modes in one event, for each mode, after which they are said to chatter. */
 #define MB2FMU_MOST_CHANGES 16
 
-/* Events in one communication step; and such as follow each other at once: within next to nothing of this step. */
+/* Events in one communication step; events in a row that follow each other at once, each within the last of these
+ * numbers times the communication step. */
 #define MB2FMU_MOST_EVENTS 1000000
 #define MB2FMU_MOST_AT_ONCE 200
 #define MB2FMU_AT_ONCE 1e-9

@@ -284,7 +284,7 @@ typedef struct {
     double crossing; /* part of that step behind which the first event lies; above 1: there is none */
     double approach; /* adaptive methods: the step is tried again, as far as this event, s; 0: it is not */
     int jumped;    /* the last step ended at an event */
-    int at_once;   /* events within next to nothing of span */
+    int at_once;   /* events in a row, each at once after the one before: MB2FMU_AT_ONCE */
     enum mb2fmu_outcome outcome; /* of the last event */
 #endif
 } mb2fmu_step_loop;
