@@ -3,16 +3,12 @@
 A node in the branch that a selection does not take, or of a result that has no weight, has an adjoint of 0. Where its
 partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 0), 0 · ∞ would be NaN, and the
 gradient of everything would be lost. The number 0 alone does not show this: an adjoint may be 0 by chance where the
-product has another limit (√q √(q + p) at q = p = 0). So it is not the number that is asked but the graph:
+product has another limit (√q √(q + p) at q = p = 0). So the graph decides, not the number:
 
 - in reverse (:class:`ReverseSweepMasks`) a node is active if a result of a weight other than 0 reads it, through
-  branches
-that
-  are taken only;
+  branches that are taken only;
 - forward (:class:`ForwardSweepMasks`) a node is active if it reads a variable whose seed is other than 0, through
-  branches
-that
-  are taken only.
+  branches that are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see
 :class:`_NonFiniteNodeSearch`): all other nodes cost nothing more.
@@ -62,12 +58,13 @@ class _NonFiniteNodeSearch:
             overflow too.
 
     Args:
-        program: Any.
-        moving: Of each node: whether it depends on more than parameters.
-        operands: Of each node.
+        copy: Of the program into the builder that takes the masks.
+        operands: Of each node of the program.
     """
 
-    def __init__(self, program: Program, moving: Sequence[bool], operands: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, copy: CopiedProgramNodes, operands: Sequence[tuple[int, ...]]) -> None:
+        program = copy.program
+        moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]  # depends on more than parameters
         checked = {
             node: name
             for name in ("pivots", "divisors", "domains")
@@ -192,8 +189,7 @@ class ReverseSweepMasks:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
-        moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
-        self._hazards = _NonFiniteNodeSearch(program, moving, operands)
+        self._hazards = _NonFiniteNodeSearch(copy, operands)
         self._masks = _PathMasks(copy.builder)
         self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
@@ -277,8 +273,7 @@ class ForwardSweepMasks:
         program = copy.program
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
-        moving = [copy.builder.variability_rank(node) > 1 for node in copy.node]
-        self._hazards = _NonFiniteNodeSearch(program, moving, operands)
+        self._hazards = _NonFiniteNodeSearch(copy, operands)
         self._masks = _PathMasks(copy.builder)
         self._bits = {leaf: self._masks.add_seed_path(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []
