@@ -8,6 +8,8 @@ With velocity constraints A u + b = 0, split into A_i u_i + A_d u_d + b = 0, the
 independent ones with weights -(A_d⁻¹ A_i)ᵀ. That matrix is handed to SymPy as opaque symbols and solved numerically,
 with pivoting: nothing is ever divided by an expression that can vanish.
 
+Weights are among the loads that ``build_sympy_bodies`` copies; nothing here treats gravity apart.
+
 Source: Kane and Levinson, Dynamics: Theory and Applications, 1985, ch. 4-6 (nonholonomic: eq. 6.1.2); auxiliary speeds
 for noncontributing forces: section 4.9.
 """

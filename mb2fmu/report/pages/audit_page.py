@@ -65,8 +65,8 @@ def summarize_audit(result: AuditResult, fail_on: Severity) -> tuple[VerdictSumm
     kinds = ", ".join(result.kinds) or "no interface"
     lines = [VerdictSummaryLine("FMU", f"FMI {result.version or 'unknown'}, {kinds}: {result.model}")]
     lines += list(_summarize_findings(result))
-    tried = f"{len(result.judged)} rules judged, {len(result.tried)} trials with the running FMU"
-    lines.append(VerdictSummaryLine("Judged", tried if result.runnable else f"{len(result.judged)} rules judged"))
+    tried = f"{len(result.judged)} rules, {len(result.tried)} trials with the running FMU"
+    lines.append(VerdictSummaryLine("Judged", tried if result.runnable else f"{len(result.judged)} rules"))
     if result.consulted:
         lines.append(VerdictSummaryLine("Checkers", ", ".join(result.consulted)))
     if result.runnable is False:

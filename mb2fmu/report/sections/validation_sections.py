@@ -139,7 +139,9 @@ def describe_error_scale(result: ValidationResult) -> str:
         "(or how often the motion has gone through its range, if that is more)"
         " · tolerance "
         f"({tolerance}) · the larger of the variable's range and its sensitivity to the start, plus twice the "
-        "reference's own uncertainty, plus round-off. Each error is shown where it is largest in relation to its "
+        "reference's own uncertainty, plus round-off. "
+        "Of a one-step error: the larger of the state's scale and what an error of that size grows to within one step, "
+        "in place of range and sensitivity. Each error is shown where it is largest in relation to its "
         "bound; the worst variable stands first."
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import sympy as sm
 
@@ -167,31 +168,45 @@ class _ObservableWriter:
         """Return position or velocity of point b less that of point a."""
         return self.kinematic_quantities.vector(kind, b) - self.kinematic_quantities.vector(kind, a)  # type: ignore[arg-type]
 
-    def _form_requested(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
+    def _form_requested(  # noqa: C901, PLR0912 (one case per family of kinds)
+        self, request: RequestedOutput
+    ) -> Iterator[tuple[str, sm.Expr]]:
         """Yield (name, expression) of each scalar of a request; nothing for an FMU's own numbers."""
-        writers = {
-            "orientation": self._orientation,
-            "force": self._list_load_outputs,
-            "power": self._list_load_outputs,
-            "reaction_force": self._form_joint_wrench,
-            "reaction_torque": self._form_joint_wrench,
-            "joint_effort": self._form_joint_effort,
-            **dict.fromkeys(("mass_matrix", "gravity_effort", "inverse_effort"), self._form_speed_quantity),
-            **dict.fromkeys(("partial_velocity", "partial_angular_velocity"), self._form_partial_velocity),
-            "angular_velocity": self._angular_velocity,
-            "angular_acceleration": self._angular_acceleration,
-            "relative_velocity": self._relative_velocity,
-            **dict.fromkeys(
-                ("centre_of_mass", "centre_of_mass_velocity", "linear_momentum"), self._form_center_of_mass_quantity
-            ),
-            "angular_momentum": self._angular_momentum,
-            **dict.fromkeys(("position", "velocity", "acceleration"), self._form_point_motion),
-            **dict.fromkeys(("distance", "multiplier", "momentum"), self._scalar),
-            **dict.fromkeys(("coordinate_momentum", "jacobi_integral"), self._canonical),
-            **dict.fromkeys(("kinetic_energy", "potential_energy", "total_energy"), self._energy),
-        }
-        if request.kind in writers:
-            yield from writers[request.kind](request)
+        match request.kind:
+            case "orientation":
+                yield from self._orientation(request)
+            case "force" | "power":
+                yield from self._list_load_outputs(request)
+            case "reaction_force" | "reaction_torque":
+                yield from self._form_joint_wrench(request)
+            case "joint_effort":
+                yield from self._form_joint_effort(request)
+            case "mass_matrix" | "gravity_effort" | "inverse_effort":
+                yield from self._form_speed_quantity(request)
+            case "partial_velocity" | "partial_angular_velocity":
+                yield from self._form_partial_velocity(request)
+            case "angular_velocity":
+                yield from self._angular_velocity(request)
+            case "angular_acceleration":
+                yield from self._angular_acceleration(request)
+            case "relative_velocity":
+                yield from self._relative_velocity(request)
+            case "centre_of_mass" | "centre_of_mass_velocity" | "linear_momentum":
+                yield from self._form_center_of_mass_quantity(request)
+            case "angular_momentum":
+                yield from self._angular_momentum(request)
+            case "position" | "velocity" | "acceleration":
+                yield from self._form_point_motion(request)
+            case "distance" | "multiplier" | "momentum":
+                yield from self._scalar(request)
+            case "coordinate_momentum" | "jacobi_integral":
+                yield from self._canonical(request)
+            case "kinetic_energy" | "potential_energy" | "total_energy":
+                yield from self._energy(request)
+            case "position_residual" | "velocity_residual" | "constraint_rank" | "constraint_condition":
+                pass  # an FMU's own numbers
+            case _:
+                assert_never(request.kind)
 
     def _scalar(self, request: RequestedOutput) -> Iterator[tuple[str, sm.Expr]]:
         """Yield a distance, a multiplier, or dT/du."""
