@@ -26,10 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies import trajectory_files
+from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
 from mb2fmu.analysis.studies.study_case_runner import CaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import CaseRunTime
-from mb2fmu.analysis.studies.study_cases import ResolvedStudy
-from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
+from mb2fmu.analysis.studies.trajectory_files import (
+    format_trajectories_as_parquet,
+    import_pyarrow,
+    join_trajectories_as_zarr,
+)
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.package.atomic_publishing import report_write_failure, write_file_atomically
 from mb2fmu.fmu.package.file_locks import LockHeldError, acquire_lock_without_waiting
@@ -154,7 +158,7 @@ class StudyStore:
             with report_write_failure(self.folder):
                 (self.folder / trajectory_files.TRAJECTORIES_FOLDER).mkdir(exist_ok=True)
             paths = np.concatenate([answer.paths for _, answer in waiting])
-            table = format_trajectory_table(self.study.job, cases, paths, messages)
+            table = format_trajectories_as_parquet(self.study.job, cases, paths, messages)
             write_file_atomically(self.folder / trajectory_files.TRAJECTORIES_FOLDER / name, table)
         write_file_atomically(self.folder / PARTS_FOLDER / name, self._table(cases, values, messages))
 
@@ -175,7 +179,7 @@ class StudyStore:
         zarr = bool(self.study.job.kept) and self.study.plan.trajectory_format == "zarr"
         if zarr:
             with report_write_failure(self.folder):
-                join_trajectory_arrays(self.study, self.folder)
+                join_trajectories_as_zarr(self.study, self.folder)
         name = trajectory_files.TRAJECTORIES_ZARR if zarr else trajectory_files.TRAJECTORIES_FOLDER
         kept = [path for path in (self.folder / name).rglob("*") if path.is_file()]
         files = [self.folder / RESULTS_FILE, *sorted(kept)]

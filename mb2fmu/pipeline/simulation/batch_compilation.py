@@ -332,7 +332,7 @@ def _compute_instance_derivatives(
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
-    start = replace(analysis.set_operating_point_start(definition, equations, {}), x=x, p=p, t=time_grid.start)
+    start = replace(analysis.make_operating_point_start(definition, equations, {}), x=x, p=p, t=time_grid.start)
     study = analysis.make_sensitivity_request(
         definition,
         equations,
