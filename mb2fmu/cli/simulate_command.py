@@ -17,7 +17,7 @@ from mb2fmu.cli.command_options import (
     combine_click_options,
     input_option,
     json_file_option,
-    print_unit_notes,
+    print_unit_contradictions,
     print_unless_quiet,
     refuse_model_options,
     set_option,
@@ -113,7 +113,7 @@ def simulate(
     shown = tuple(name.strip() for name in show.split(",")) if show else ()
     result.check(shown)
     if isinstance(result, ModelSimulation):
-        print_unit_notes(result.derivation.checked)
+        print_unit_contradictions(result.derivation.checked)
     elif source.suffix != ".fmu" and (formulas or tables):
         _print_note_on_held_inputs(result)
     _write_simulation_files(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)
