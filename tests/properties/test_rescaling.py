@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import matches_lagrangian_kinetic_energy
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import matches_lagrangian_kinetic_energy
 from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch

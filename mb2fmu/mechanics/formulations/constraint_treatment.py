@@ -32,7 +32,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoopSolver, find_closed_form_loops
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     compute_row_norm_divisors,
     find_redundant_constraints,
@@ -66,7 +66,7 @@ _EXPLICIT_REASONS = {
 }
 
 
-def add_stabilization_rate(
+def add_stabilization_rate_parameter(
     mechanism: Mechanism, requested: TreatmentOption | Treatment | None = "auto", baumgarte: float | None = None
 ) -> Mechanism:
     """Return the mechanism with the parameter ``constraints.rate`` added, where the requested treatment uses it.

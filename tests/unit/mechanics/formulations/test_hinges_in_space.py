@@ -11,7 +11,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_result_dependencies import find_dependencies_by_modular_arithmetic
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 
