@@ -29,7 +29,7 @@ from mb2fmu.model.checks.mechanics_units import (
     RATE,
     TORQUE,
     format_exponents,
-    require_units_of_places,
+    require_expression_units,
 )
 from mb2fmu.model.checks.unit_exponent_equations import (
     ZERO,
@@ -81,7 +81,7 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
     """
     uses = collect_mechanics_expressions(mechanics)
     equations = UnitEquations()
-    require_units_of_places(equations, mechanics, uses)
+    require_expression_units(equations, mechanics, uses)
     equations.wish_pure_integers()
     symbols = list(symbols)
     for symbol in symbols:
