@@ -81,15 +81,15 @@ def simulate(
     from mb2fmu.pipeline.simulation.simulation_trajectories import (
         ModelSimulation,
         SimulationStoppedError,
-        check_parquet,
+        require_parquet_support,
     )
 
     if parquet is not None:
-        check_parquet()
+        require_parquet_support()
     if plot is not None:
-        from mb2fmu.report.figures.figure_style import check_figure_file
+        from mb2fmu.report.figures.figure_style import choose_figure_format
 
-        check_figure_file(plot)
+        choose_figure_format(plot)
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None
     simulate_source: Callable[..., SimulationTrajectories]
