@@ -49,7 +49,7 @@ from mb2fmu.robots.tree.exact_sympy_components import (
     make_exact_sympy_number,
     read_constant_components,
 )
-from mb2fmu.robots.tree.link_load_records import make_motion_vector_symbols, read_link_loads
+from mb2fmu.robots.tree.link_load_and_motion_records import make_motion_vector_symbols, read_link_loads
 from mb2fmu.robots.tree.loop_constraint_rows import (
     LoopConstraintWriter,
     choose_independent_speeds,
