@@ -42,12 +42,12 @@ def make_temporary_folder(what: str, place: Path | None = None) -> Iterator[Path
     Raises:
         ToolError: If it cannot be made, or something in it cannot be written.
     """
-    with report_disk_failure(what):
+    with translate_disk_errors(what):
         parent = str(place or tempfile.gettempdir())
         remove_abandoned_folders(parent)
         # Removing can fail on Windows while a virus scanner looks at what was just written.
         made = tempfile.TemporaryDirectory(prefix=WORK_FOLDER_PREFIX, dir=parent, ignore_cleanup_errors=os.name == "nt")
-    with made as name, report_disk_failure(what, Path(name)), lock_folder(name):
+    with made as name, translate_disk_errors(what, Path(name)), lock_folder(name):
         yield Path(name).resolve()
 
 
@@ -122,7 +122,7 @@ def _take_folder_lock(folder: str | os.PathLike[str]) -> int | None:
 
 
 @contextmanager
-def report_disk_failure(what: str, folder: Path | None = None) -> Iterator[None]:
+def translate_disk_errors(what: str, folder: Path | None = None) -> Iterator[None]:
     """Turn errors of the disk into errors for users.
 
     Args:

@@ -38,7 +38,7 @@ from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, describe_interface
-from mb2fmu.fmu.toolchain import compile_program
+from mb2fmu.fmu.toolchain import compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
@@ -400,7 +400,7 @@ def many(derivation: Derivation, n: int, rounds: int) -> dict[str, float]:
         {"avx2", find_widest_vector_variant()} if find_widest_vector_variant() != "any" else {"any"}
     )
     for variant in sorted(variants):
-        function = compile_program(derivation.program, variant=variant)
+        function = compile_entry_point(derivation.program, variant=variant)
         times = []
         for _ in range(max(5, min(20 * rounds, 20_000 // n))):
             begin = time.perf_counter()

@@ -16,7 +16,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.mechanics_source import Mechanics

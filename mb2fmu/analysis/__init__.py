@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mb2fmu.analysis.nominal_values import add_nominal_values
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
     from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
-    from mb2fmu.analysis.operating_point_start import OperatingPointStart, set_operating_point_start
+    from mb2fmu.analysis.operating_point_start import OperatingPointStart, make_operating_point_start
     from mb2fmu.analysis.right_hand_side_accuracy import RightHandSideAccuracy, compute_right_hand_side_accuracy
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
     from mb2fmu.analysis.sensitivity_request import (
@@ -45,8 +45,8 @@ __all__ = [
     "compute_sensitivities",
     "linearize",
     "make_experiment_input_signals",
+    "make_operating_point_start",
     "make_sensitivity_request",
-    "set_operating_point_start",
 ]
 
 __getattr__ = import_on_first_use(
@@ -57,7 +57,7 @@ __getattr__ = import_on_first_use(
         "right_hand_side_accuracy": "RightHandSideAccuracy compute_right_hand_side_accuracy",
         "operating_point": "OperatingPoint SteadyMotionKind",
         "operating_point_linearizer": "OperatingPointLinearizer",
-        "operating_point_start": "OperatingPointStart set_operating_point_start",
+        "operating_point_start": "OperatingPointStart make_operating_point_start",
         "root_locus": "RootLocus StabilityCrossing compute_root_locus",
         "sensitivity_request": "SensitivityRequest make_experiment_input_signals make_sensitivity_request",
         "trajectory_sensitivities": "Sensitivities compute_sensitivities",

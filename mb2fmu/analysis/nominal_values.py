@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.operating_point_start import set_operating_point_start
+from mb2fmu.analysis.operating_point_start import make_operating_point_start
 from mb2fmu.analysis.sensitivity_request import make_experiment_input_signals
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
@@ -75,7 +75,7 @@ def add_nominal_values(
         exponent = round(math.log10(size))
         if item.nominal is None and exponent:
             found[item.name] = float(f"1e{exponent}")
-    signals = make_experiment_input_signals(d, set_operating_point_start(d, equations, {}))
+    signals = make_experiment_input_signals(d, make_operating_point_start(d, equations, {}))
     times = np.linspace(0.0, d.experiment.stop, _SIGNAL_SAMPLES)
     given = [0.0] * len(d.inputs)
     with suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
@@ -119,7 +119,7 @@ def _find_largest_magnitudes(
         program: The lowered equations.
         weights: What the error of each state is a part of, shape (n_x,).
     """
-    start = set_operating_point_start(definition, equations, {})
+    start = make_operating_point_start(definition, equations, {})
     largest = np.abs(start.x)
     evaluations = min(MAX_EVALUATIONS, MAX_OPERATIONS // max(1, count_operations(program, "rhs").total()))
     if evaluations < MIN_EVALUATIONS:

@@ -16,7 +16,7 @@ from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.program_derivatives import ProgramDerivatives
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.events import SLIP_ENTRY, remove_signs
+from mb2fmu.compiler.events import SLIP_ENTRY, remove_friction_signs
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -38,7 +38,7 @@ class OperatingPointLinearizer:
     def __init__(self, equations: EquationsOfMotion, program: Program) -> None:
         self._equations = equations
         self._program = program
-        self._sliding = remove_signs(program, ())
+        self._sliding = remove_friction_signs(program, ())
         self._has_friction = self._sliding is not program
         self._labels = self._sliding.entries[SLIP_ENTRY].labels if self._has_friction else ()
         self._slip = make_evaluator(self._sliding, SLIP_ENTRY) if self._has_friction else None
@@ -76,7 +76,7 @@ class OperatingPointLinearizer:
     def _linearize_with(self, resting: frozenset[int], start: OperatingPointStart, *, search: bool) -> Linearization:
         """Linearize without the frictions that rest."""
         if resting not in self._variants:
-            program = remove_signs(self._program, resting)
+            program = remove_friction_signs(self._program, resting)
             self._variants[resting] = (program, ProgramDerivatives(self._equations, program, start.t, start.p))
         program, slopes = self._variants[resting]
         slopes.set_time_and_parameters(start.t, start.p)

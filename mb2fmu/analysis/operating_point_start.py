@@ -51,7 +51,7 @@ class OperatingPointStart:
     typical: Floats
 
 
-def set_operating_point_start(
+def make_operating_point_start(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     at: Mapping[str, OverrideValue],

@@ -23,7 +23,11 @@ import numpy.typing as npt
 from scipy.integrate import DOP853, Radau
 from scipy.optimize import brentq
 
-from mb2fmu.analysis.event_update_derivatives import MARGIN_TOLERANCE, ModeChangeProcessor, MotionPointSensitivity
+from mb2fmu.analysis.event_effects_and_derivatives import (
+    MARGIN_TOLERANCE,
+    MotionPointWithDerivatives,
+    ProgramEventProcessor,
+)
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
@@ -85,7 +89,7 @@ class SaltationIntegration:
         integration: How stretches are integrated.
     """
 
-    def __init__(self, changes: ModeChangeProcessor, integration: IntegrationSettings) -> None:
+    def __init__(self, changes: ProgramEventProcessor, integration: IntegrationSettings) -> None:
         self._changes, self._how = changes, integration
         self._at_once = 0
 
@@ -100,7 +104,7 @@ class SaltationIntegration:
             AnalysisError: If the motion grazes, ends early, or has events without end.
         """
         time = self._how.time
-        at = MotionPointSensitivity(float(time[0]), x, slopes, np.zeros(len(slopes)))
+        at = MotionPointWithDerivatives(float(time[0]), x, slopes, np.zeros(len(slopes)))
         stretches: list[EventFreeMotionSegment] = []
         done = 0
         for part, end in enumerate(self._how.ends):
@@ -112,8 +116,8 @@ class SaltationIntegration:
         return stretches
 
     def _stretch(
-        self, at: MotionPointSensitivity, done: int, end: float, part: int, stretches: list[EventFreeMotionSegment]
-    ) -> tuple[MotionPointSensitivity, int]:
+        self, at: MotionPointWithDerivatives, done: int, end: float, part: int, stretches: list[EventFreeMotionSegment]
+    ) -> tuple[MotionPointWithDerivatives, int]:
         """Integrate from a point through all events to an instant; return the instants that were passed."""
         fresh = part > 0
         while True:
@@ -124,14 +128,14 @@ class SaltationIntegration:
                 done = rows[-1] + 1
             if event is None:
                 n = self._how.size
-                return MotionPointSensitivity(end, y[:n], y[n:].reshape(-1, n), np.zeros(len(at.slopes))), done
+                return MotionPointWithDerivatives(end, y[:n], y[n:].reshape(-1, n), np.zeros(len(at.slopes))), done
             soon = event <= at.t + _TIME_ROUND_OFF * (abs(at.t) + abs(float(self._how.time[-1])))
             self._at_once = self._at_once + 1 if soon else 0
             at = self._across(event, y)
             fresh = True
 
     def _until_event(
-        self, at: MotionPointSensitivity, done: int, end: float, *, fresh: bool
+        self, at: MotionPointWithDerivatives, done: int, end: float, *, fresh: bool
     ) -> tuple[Floats, list[int], list[Floats], float | None]:
         """Integrate to the first event: its states, the instants passed, the values there, and its time."""
         how = self._how
@@ -188,11 +192,11 @@ class SaltationIntegration:
             low = instant
         return None
 
-    def _across(self, t: float, y: Floats) -> MotionPointSensitivity:
+    def _across(self, t: float, y: Floats) -> MotionPointWithDerivatives:
         """Return the point after an event."""
         how, changes = self._how, self._changes
         n = how.size
-        at = MotionPointSensitivity(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
+        at = MotionPointWithDerivatives(t, y[:n], y[n:].reshape(-1, n), np.zeros(len(y) // n - 1))
         rates = how.slope(t, y)[:n]
         at.late = self._moved(at, rates)
         at.slopes = at.slopes + np.multiply.outer(at.late, rates)
@@ -205,7 +209,7 @@ class SaltationIntegration:
         at.slopes = at.slopes - np.multiply.outer(at.late, behind)
         return at
 
-    def _moved(self, at: MotionPointSensitivity, rates: Floats) -> Floats:
+    def _moved(self, at: MotionPointWithDerivatives, rates: Floats) -> Floats:
         """Return the derivatives of the instant of an event, shape (k,).
 
         Raises:
@@ -229,7 +233,7 @@ class SaltationIntegration:
                 raise AnalysisError("the motion cannot be differentiated:", [fault])
         return np.asarray(late)
 
-    def _is_grazing(self, at: MotionPointSensitivity, rates: Floats, rate: Floats, k: int) -> bool:
+    def _is_grazing(self, at: MotionPointWithDerivatives, rates: Floats, rate: Floats, k: int) -> bool:
         """Return whether an error of the tolerance's size could avoid the event, and that would change the motion.
 
         It makes none where nothing depends on the mode: whether two bodies approach, while they are far from each other
@@ -243,7 +247,9 @@ class SaltationIntegration:
         """
         how = self._how
         n = how.size
-        ahead = MotionPointSensitivity(at.t + _CURVATURE_STEP_S, at.x + _CURVATURE_STEP_S * rates, at.slopes, at.late)
+        ahead = MotionPointWithDerivatives(
+            at.t + _CURVATURE_STEP_S, at.x + _CURVATURE_STEP_S * rates, at.slopes, at.late
+        )
         y = np.concatenate([ahead.x, at.slopes.ravel()])
         curvature = (self._changes.margin_rates(ahead, how.slope(ahead.t, y)[:n])[0][k] - rate[k]) / _CURVATURE_STEP_S
         least = np.sqrt(2 * abs(curvature) * how.tolerance) if np.isfinite(curvature) else 0.0
@@ -255,23 +261,25 @@ class SaltationIntegration:
         fault = Fault(what, remedy="near this point the event does not happen, so there is no derivative: take another")
         raise AnalysisError("the motion cannot be differentiated:", [fault])
 
-    def _is_idle(self, k: int, at: MotionPointSensitivity) -> bool:
+    def _is_idle(self, k: int, at: MotionPointWithDerivatives) -> bool:
         """Return whether a switch has no effect, neither before an event nor after it."""
         changes, modes = self._changes, self._changes.memory.copy()
         idle = changes.switch_has_no_effect(k, at, self._how.slope)
         if idle:
-            there = MotionPointSensitivity(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
+            there = MotionPointWithDerivatives(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
             changes.settle_modes_and_events(there)
             idle = changes.switch_has_no_effect(k, there, self._how.slope)
             changes.memory[:] = modes  # in place: they are shared
         return idle
 
-    def _is_one_at_any_instant(self, at: MotionPointSensitivity, rates: Floats) -> bool:
+    def _is_one_at_any_instant(self, at: MotionPointWithDerivatives, rates: Floats) -> bool:
         """Return whether the motion after an event stays the same if the event comes a little later."""
         how, modes = self._how, self._changes.memory.copy()
         n, ends = how.size, []
         for late in (0.0, 1.0):
-            there = MotionPointSensitivity(at.t, at.x.copy(), at.slopes + late * rates, np.full(len(at.slopes), late))
+            there = MotionPointWithDerivatives(
+                at.t, at.x.copy(), at.slopes + late * rates, np.full(len(at.slopes), late)
+            )
             self._changes.settle_modes_and_events(there)
             behind = how.slope(at.t, np.concatenate([there.x, there.slopes.ravel()]))[:n]
             ends.append(there.slopes - late * behind)

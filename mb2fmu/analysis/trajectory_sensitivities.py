@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
-from mb2fmu.analysis.event_update_derivatives import ModeChangeProcessor
+from mb2fmu.analysis.event_effects_and_derivatives import ProgramEventProcessor
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.saltation_sensitivities import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
@@ -148,7 +148,7 @@ def _integrate_through_events(
     """Return the same for a program with modes."""
     variation = _VariationalRightHandSide(frozen, start, signals, study)
     n, k = len(start.x), len(study.to)
-    changes = ModeChangeProcessor(frozen, signals, start.p, variation.along_p)
+    changes = ProgramEventProcessor(frozen, signals, start.p, variation.along_p)
     variation.memory = changes.memory  # which changes in place
     integration = IntegrationSettings(
         slope=variation.slope,

@@ -75,7 +75,7 @@ class AuditReferenceRun:
 
 
 @dataclass(slots=True)
-class RecordedFilesReader:
+class ReferenceRunFilesReader:
     """Reads all files and collects their faults."""
 
     faults: list[Fault] = field(default_factory=list)
@@ -171,7 +171,7 @@ def read_audit_reference_run(
     Raises:
         Mb2FmuError: With all faults of all files.
     """
-    reader = RecordedFilesReader()
+    reader = ReferenceRunFilesReader()
     table = reader.read_table(reference)
     input_table = reader.read_table(inputs) if inputs else None
     option_values = reader.read_options(options) if options else {}

@@ -24,7 +24,13 @@ from mb2fmu.audit.behaviour.runner.supervised_run import (
     run_all_trials,
 )
 from mb2fmu.audit.description import archive_rules as archive
-from mb2fmu.audit.description import binary_rules, fmi1_rules, inapplicable_rules, root_element_rules, schema_validation
+from mb2fmu.audit.description import (
+    binary_rules,
+    fmi1_rules,
+    inapplicable_rules,
+    root_element_rules,
+    schema_and_terminal_rules,
+)
 from mb2fmu.audit.description import model_structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
@@ -303,7 +309,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
     """Return what rules on archive and description find."""
     return [
         *archive.check_promised_files(fmu, description),
-        *schema_validation.check_schemas(fmu, description),
+        *schema_and_terminal_rules.check_schemas(fmu, description),
         *root_element_rules.check_root_element(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),

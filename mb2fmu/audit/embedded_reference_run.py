@@ -14,8 +14,8 @@ from lxml import etree
 
 from mb2fmu.audit.audit_reference_run import (
     AuditReferenceRun,
-    RecordedFilesReader,
     RecordedReferenceTable,
+    ReferenceRunFilesReader,
     find_audit_reference_run,
 )
 from mb2fmu.audit.description.archive_rules import read_fmu_archive
@@ -43,7 +43,7 @@ def read_embedded_reference_run(files: Mapping[str, bytes]) -> tuple[AuditRefere
     Args:
         files: Member of the archive → content.
     """
-    reader = RecordedFilesReader()
+    reader = ReferenceRunFilesReader()
     if REFERENCE_MANIFEST not in files:
         return None, reader.faults
     related = _parse(files[REFERENCE_MANIFEST], REFERENCE_MANIFEST, reader)
@@ -58,7 +58,7 @@ def read_embedded_reference_run(files: Mapping[str, bytes]) -> tuple[AuditRefere
     return None, reader.faults
 
 
-def _parse(content: bytes, place: str, reader: RecordedFilesReader) -> etree._Element | None:
+def _parse(content: bytes, place: str, reader: ReferenceRunFilesReader) -> etree._Element | None:
     """Return the root of an XML file; None, with a fault, if it is none."""
     try:
         return parse_root_element_safely(content)
@@ -85,7 +85,7 @@ _Candidate = tuple[Mapping[str, str], str, str]
 
 
 def _list_experiments(
-    manifest: etree._Element, files: Mapping[str, bytes], reader: RecordedFilesReader
+    manifest: etree._Element, files: Mapping[str, bytes], reader: ReferenceRunFilesReader
 ) -> Iterator[_Candidate]:
     """Yield experiments without parameter sets that have reference values as a table."""
     for item in manifest.iter("Related"):
@@ -113,7 +113,9 @@ def _list_results(manifest: etree._Element, files: Mapping[str, bytes]) -> Itera
             yield {}, member, ""
 
 
-def _read_table(member: str, files: Mapping[str, bytes], reader: RecordedFilesReader) -> RecordedReferenceTable | None:
+def _read_table(
+    member: str, files: Mapping[str, bytes], reader: ReferenceRunFilesReader
+) -> RecordedReferenceTable | None:
     """Return a table of the archive; None, with a fault, if it cannot be read."""
     if member not in files:
         reader.add_fault("the archive has no such file", member)

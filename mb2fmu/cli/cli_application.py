@@ -34,7 +34,7 @@ from mb2fmu.cli.command_options import (
     load_model_with_values,
     method_option,
     model_argument,
-    print_unit_notes,
+    print_unit_contradictions,
     print_unless_quiet,
     set_option,
     verbose_option,
@@ -335,7 +335,7 @@ def export(
         )  # fmt: skip
     derivation = exported.build.derivation
     print_robot_notes(derivation.checked.mechanics)
-    print_unit_notes(derivation.checked)
+    print_unit_contradictions(derivation.checked)
     facts = _form_export_facts(exported, options)
     if write_json_result(facts, json_file):
         return

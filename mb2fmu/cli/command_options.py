@@ -51,7 +51,7 @@ def print_unless_quiet(text: str) -> None:
         click.echo(text)
 
 
-def print_unit_notes(definition: ModelDefinition) -> None:
+def print_unit_contradictions(definition: ModelDefinition) -> None:
     """Print on stderr which declared units contradict each other."""
     from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
 

@@ -46,10 +46,10 @@ def _run_root_locus(
 ) -> None:
     """Print, draw and write a root locus."""
     from mb2fmu import pipeline
-    from mb2fmu.report.figures.figure_style import check_figure_file
+    from mb2fmu.report.figures.figure_style import choose_figure_format
     from mb2fmu.report.figures.root_locus_figure import draw_root_locus, format_root_locus
 
-    form = "svg" if plot is None else check_figure_file(plot)
+    form = "svg" if plot is None else choose_figure_format(plot)
     with StageProgress() as progress:
         found = pipeline.sweep(model, *over, observer=progress, **given)
     if plot is not None:
@@ -118,9 +118,9 @@ def linearize(
         return
     from mb2fmu import pipeline
     from mb2fmu.report.figures.eigenvalue_figure import draw_eigenvalues, format_eigenvalues
-    from mb2fmu.report.figures.figure_style import check_figure_file
+    from mb2fmu.report.figures.figure_style import choose_figure_format
 
-    form = "svg" if plot is None else check_figure_file(plot)
+    form = "svg" if plot is None else choose_figure_format(plot)
     with StageProgress() as progress:
         found = pipeline.linearize(
             model, at=at, trim=trim, search=not instant, arguments=arguments, method=method, observer=progress

@@ -17,7 +17,7 @@ from mb2fmu.cli.command_options import (
     combine_click_options,
     input_option,
     json_file_option,
-    print_unit_notes,
+    print_unit_contradictions,
     print_unless_quiet,
     refuse_model_options,
     set_option,
@@ -81,15 +81,15 @@ def simulate(
     from mb2fmu.pipeline.simulation.simulation_trajectories import (
         ModelSimulation,
         SimulationStoppedError,
-        check_parquet,
+        require_parquet_support,
     )
 
     if parquet is not None:
-        check_parquet()
+        require_parquet_support()
     if plot is not None:
-        from mb2fmu.report.figures.figure_style import check_figure_file
+        from mb2fmu.report.figures.figure_style import choose_figure_format
 
-        check_figure_file(plot)
+        choose_figure_format(plot)
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None
     simulate_source: Callable[..., SimulationTrajectories]
@@ -113,7 +113,7 @@ def simulate(
     shown = tuple(name.strip() for name in show.split(",")) if show else ()
     result.check(shown)
     if isinstance(result, ModelSimulation):
-        print_unit_notes(result.derivation.checked)
+        print_unit_contradictions(result.derivation.checked)
     elif source.suffix != ".fmu" and (formulas or tables):
         _print_note_on_held_inputs(result)
     _write_simulation_files(result, shown, {"csv": csv, "parquet": parquet, "plot": plot}, json_file)

@@ -78,7 +78,7 @@ SOLVERS = (
 """In the order of their numbers, which are part of what units promise: new ones come last."""
 
 
-def find_solver_by_name(name: str) -> IntegrationMethod:
+def find_integration_method_by_name(name: str) -> IntegrationMethod:
     """Return the row of a name.
 
     Raises:
@@ -90,7 +90,7 @@ def find_solver_by_name(name: str) -> IntegrationMethod:
     raise ValueError(f"there is no solver {name!r}; there are {', '.join(row.name for row in SOLVERS)}")
 
 
-def find_solver_by_kind(kind: str) -> IntegrationMethod:
+def find_integration_method_by_kind(kind: str) -> IntegrationMethod:
     """Return the row of a kind.
 
     Raises:

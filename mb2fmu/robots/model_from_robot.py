@@ -25,7 +25,7 @@ from mb2fmu.robots.flexible_links.flexible_link import (
     FlexibleLink,
     describe_stiff_modes,
     make_flexible_links,
-    replace_link_inertias,
+    set_flexible_link_inertias,
 )
 from mb2fmu.robots.joints.inverse_dynamics_setup import (
     choose_excitation_frequency,
@@ -42,7 +42,7 @@ from mb2fmu.robots.joints.joint_declarations import (
 from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, tendon_efforts
 from mb2fmu.robots.joints.joint_friction_and_stops import (
     JointFrictionAndRange,
-    find_joint_passive_efforts,
+    find_joint_friction_and_ranges,
     make_hard_stops,
     make_joint_friction,
     select_bounded_joints,
@@ -60,7 +60,7 @@ from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, build_articulated_tree
 from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
-from mb2fmu.robots.tree.tree_inertia import (
+from mb2fmu.robots.tree.tree_inertia_and_stability import (
     StartInertiaAndWeight,
     check_massless_joints,
     compute_robot_damping_rate,
@@ -139,7 +139,7 @@ def make_model_from_robot(
     if settings.role == "inverse-dynamics":
         settings = replace(settings, prescribed=select_prescribed_joints(description, settings), inputs=())
     flexible = make_flexible_links(description, settings, _RESERVED_NAMES)
-    description = replace_link_inertias(description, flexible)
+    description = set_flexible_link_inertias(description, flexible)
     tree = build_articulated_tree(description, settings, flexible)
     check_massless_joints(tree, description.format_location())
     robot = _declare_variables(description, settings, tree, flexible)
@@ -222,7 +222,7 @@ def _declare_variables(
     parameters, gravity = _declare_gravity(description, settings)
     joints = declare_joints(description, settings, tree, names)
     controls, actuation = _declare_actuators(joints)
-    passive = find_joint_passive_efforts(tree, joints.variables)
+    passive = find_joint_friction_and_ranges(tree, joints.variables)
     loops = list_robot_loops(description, settings, names.choose_name)
     notes = [*names.notes, *describe_ignored_features(description, settings, tree, joints.variables)]
     links = [link.name for link in description.links]

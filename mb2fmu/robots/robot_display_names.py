@@ -8,6 +8,6 @@ def format_variable_name_as_words(word: str) -> str:
     return word.replace("_", " ").replace(".", " ")
 
 
-def list_names(names: list[str]) -> str:
+def format_name_list(names: list[str]) -> str:
     """Return names for a message, with the plural's s in front if there are several."""
     return f"{'s' if len(names) > 1 else ''} {', '.join(names)}"

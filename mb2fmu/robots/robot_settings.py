@@ -43,7 +43,7 @@ class RequestedFrameOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadSetting:
+class RobotLoadSetting:
     """A force at a point of a link, or a torque on it, whose components are inputs.
 
     Attributes:
@@ -138,7 +138,7 @@ class RobotSettings:
     outputs: tuple[RequestedFrameOutput, ...] = ()
     reactions: tuple[str, ...] = ()
     quantities: tuple[str, ...] = ()
-    loads: tuple[LoadSetting, ...] = ()
+    loads: tuple[RobotLoadSetting, ...] = ()
     loops: tuple[RobotLoopSetting, ...] = ()
     flexible: Mapping[str, FlexibleLinkSetting] = field(default_factory=dict)
     arrays: bool = False
@@ -319,23 +319,23 @@ def _read_quantities(value: Any) -> tuple[str, ...]:
     return found
 
 
-def _read_loads(value: Any) -> tuple[LoadSetting, ...]:
+def _read_loads(value: Any) -> tuple[RobotLoadSetting, ...]:
     """Return the loads of a side file, from names of links or tables."""
     if isinstance(value, str):
-        return tuple(LoadSetting(frame=name) for name in _read_names(value))
+        return tuple(RobotLoadSetting(frame=name) for name in _read_names(value))
     found = []
     for item in value:
         table = {"frame": item} if isinstance(item, str) else item
-        strange = set(table) - {each.name for each in fields(LoadSetting)}
+        strange = set(table) - {each.name for each in fields(RobotLoadSetting)}
         if strange or "frame" not in table:
             odd = ", ".join(sorted(strange)) or "without frame"
             raise ValueError(f"a load has frame, of, offset, axes, name; not {odd}")
-        words = table.get("of", LoadSetting(frame="").of)
+        words = table.get("of", RobotLoadSetting(frame="").of)
         texts = {key: _read_text(table[key]) for key in ("frame", "axes", "name") if key in table}
         of = tuple(
             dict.fromkeys(_make_choice_reader(LoadWord)(w) for w in ([words] if isinstance(words, str) else words))
         )
-        found.append(LoadSetting(of=of, offset=_read_three_numbers(table.get("offset", (0.0, 0.0, 0.0))), **texts))
+        found.append(RobotLoadSetting(of=of, offset=_read_three_numbers(table.get("offset", (0.0, 0.0, 0.0))), **texts))
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedVariable,
     parse_number,
 )
-from mb2fmu.audit.description.unit_definition_rules import find_wrong_exponents
+from mb2fmu.audit.description.unit_definition_rules import find_wrong_unit_exponents
 from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
@@ -305,7 +305,7 @@ def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
         _is_same_number(factor, model_unit.factor) and _is_same_number(offset, model_unit.offset)
     ):
         yield f"the unit {unit.name} is defined as {factor} of SI's plus {offset}: {model_unit.factor:g} is right"
-    wrong_exponents = find_wrong_exponents(unit, model_unit)
+    wrong_exponents = find_wrong_unit_exponents(unit, model_unit)
     if wrong_exponents:
         yield f"the unit {unit.name} is defined as another one: {wrong_exponents}"
     for name, attributes in unit.display.items():

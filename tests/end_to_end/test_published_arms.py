@@ -10,7 +10,7 @@ from mechanisms import Numeric, State
 
 from mb2fmu import model, pipeline
 from mb2fmu.mechanics import mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 
 MODELS = Path(__file__).parents[2] / "models"
 

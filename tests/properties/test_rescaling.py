@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import matches_lagrangian_kinetic_energy
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import matches_lagrangian_kinetic_energy
 from mb2fmu.model.scales import characteristic_units
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
@@ -144,7 +144,7 @@ def test_real_fmus_are_right_and_wrong_in_any_units(tmp_path, name, wrong, lengt
 def test_loops_are_drawn_together_by_the_models_own_time(name):
     """Seen: per s or per µs only, so that in milliseconds α was a thousand times too large, and the FMU stiff."""
     rates = [
-        characteristic_units.choose_attractor_rate(
+        characteristic_units.choose_stabilization_rate(
             mechanism_of(rescale(pipeline.load(MODELS / f"{name}.py"), time=time)).declared
         )
         for time in (1.0, 1e-3, 1e6)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mb2fmu.analysis.studies.output_reductions import DifferentiableOutputReduction, OutputReduction
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchResult, BatchTimeGrid
 
 Floats = npt.NDArray[np.float64]
 BatchFunction = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]

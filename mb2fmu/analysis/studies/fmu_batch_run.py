@@ -10,7 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ToolError
-from mb2fmu.fmu.toolchain.batch_run_arguments import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import (
+    BatchArguments,
+    BatchResult,
+    BatchRunStruct,
+    BatchTimeGrid,
+)
 
 Floats = npt.NDArray[np.float64]
 

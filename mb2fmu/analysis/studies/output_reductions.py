@@ -98,7 +98,7 @@ class LargestValue:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstCrossing:
+class FirstLevelCrossing:
     """The first time in s at which the output passes a level; NaN if it never does.
 
     Between two communication points it is taken to move on a straight line. Derivatives follow from y(t, θ) = level:

@@ -145,7 +145,7 @@ def read_study_plan(content: Mapping[str, Any]) -> StudyPlan:
     return plan
 
 
-def plan_lacks_fmu_and_model(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
+def names_neither_fmu_nor_model(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
     """Return whether a faulty plan names no FMU or model, so that nothing can be checked against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
     return not plan.source or bool(of_arguments and not plan.source_is_fmu)

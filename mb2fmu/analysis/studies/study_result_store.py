@@ -26,12 +26,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies import trajectory_files
+from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
 from mb2fmu.analysis.studies.study_case_runner import CaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import CaseRunTime
-from mb2fmu.analysis.studies.study_cases import ResolvedStudy
-from mb2fmu.analysis.studies.trajectory_files import format_trajectory_table, import_pyarrow, join_trajectory_arrays
+from mb2fmu.analysis.studies.trajectory_files import (
+    format_trajectories_as_parquet,
+    import_pyarrow,
+    join_trajectories_as_zarr,
+)
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.package.atomic_publishing import report_write_failure, write_file_atomically
+from mb2fmu.fmu.package.atomic_publishing import translate_write_errors, write_file_atomically
 from mb2fmu.fmu.package.file_locks import LockHeldError, acquire_lock_without_waiting
 
 Floats = npt.NDArray[np.float64]
@@ -93,7 +97,7 @@ class StudyStore:
             AnalysisError: If another study is being run in it.
         """
         there = self.folder.exists()
-        with report_write_failure(self.folder):
+        with translate_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         holder = f"process {os.getpid()} on {platform.node() or 'this machine'}"
         try:
@@ -122,7 +126,7 @@ class StudyStore:
             )
             raise AnalysisError("nothing was run:", [fault])
         if before is None:
-            with report_write_failure(self.folder):
+            with translate_write_errors(self.folder):
                 (self.folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
             write_file_atomically(self.folder / self._fmu[0], self._fmu[1])
             self._write_manifest()
@@ -151,10 +155,10 @@ class StudyStore:
         name = f"part-{self._number:06d}.parquet"
         self._number += 1
         if self.study.job.kept:
-            with report_write_failure(self.folder):
+            with translate_write_errors(self.folder):
                 (self.folder / trajectory_files.TRAJECTORIES_FOLDER).mkdir(exist_ok=True)
             paths = np.concatenate([answer.paths for _, answer in waiting])
-            table = format_trajectory_table(self.study.job, cases, paths, messages)
+            table = format_trajectories_as_parquet(self.study.job, cases, paths, messages)
             write_file_atomically(self.folder / trajectory_files.TRAJECTORIES_FOLDER / name, table)
         write_file_atomically(self.folder / PARTS_FOLDER / name, self._table(cases, values, messages))
 
@@ -174,8 +178,8 @@ class StudyStore:
         self.complete = True
         zarr = bool(self.study.job.kept) and self.study.plan.trajectory_format == "zarr"
         if zarr:
-            with report_write_failure(self.folder):
-                join_trajectory_arrays(self.study, self.folder)
+            with translate_write_errors(self.folder):
+                join_trajectories_as_zarr(self.study, self.folder)
         name = trajectory_files.TRAJECTORIES_ZARR if zarr else trajectory_files.TRAJECTORIES_FOLDER
         kept = [path for path in (self.folder / name).rglob("*") if path.is_file()]
         files = [self.folder / RESULTS_FILE, *sorted(kept)]
@@ -243,7 +247,7 @@ class StudyStore:
     def _collect(self, *, complete: bool) -> None:
         """Collect the cases that are done."""
         self.complete = complete
-        with report_write_failure(self.folder):
+        with translate_write_errors(self.folder):
             if not complete:
                 (self.folder / PARTS_FOLDER).mkdir(exist_ok=True)
             kept = {path.name for path in (self.folder / PARTS_FOLDER).glob("part-*.parquet")}

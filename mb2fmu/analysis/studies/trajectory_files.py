@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseData
-from mb2fmu.analysis.studies.study_cases import ResolvedStudy
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package.atomic_publishing import make_unpublished_folder
 
@@ -25,7 +25,9 @@ _CHUNK_SIZE = 1 << 20
 """Numbers in a chunk of an array: 8 MB before they are compressed."""
 
 
-def format_trajectory_table(job: StudyCaseData, cases: IndexArray, paths: Floats, messages: Sequence[str]) -> bytes:
+def format_trajectories_as_parquet(
+    job: StudyCaseData, cases: IndexArray, paths: Floats, messages: Sequence[str]
+) -> bytes:
     """Return trajectories as Parquet: case, time, variables; those of failed cases are left out.
 
     Args:
@@ -45,7 +47,7 @@ def format_trajectory_table(job: StudyCaseData, cases: IndexArray, paths: Floats
     return sink.getvalue()
 
 
-def join_trajectory_arrays(study: ResolvedStudy, folder: Path) -> None:
+def join_trajectories_as_zarr(study: ResolvedStudy, folder: Path) -> None:
     """Join the tables of a study in one Zarr group, which appears whole.
 
     It has ``case``, ``time`` (s) and an array (n, n_t) per variable, with its unit; rows of failed cases are NaN.

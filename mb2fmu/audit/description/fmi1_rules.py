@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION
-from mb2fmu.audit.description.schema_validation import find_schema_violations
+from mb2fmu.audit.description.schema_and_terminal_rules import find_schema_violations
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import TERMINALS, DescribedModel, DescribedVariable
-from mb2fmu.audit.description.schema_validation import MANIFEST_NAME
+from mb2fmu.audit.description.schema_and_terminal_rules import MANIFEST_NAME
 
 ARCHIVE_RULES = frozenset({
     "archive.suffix", "archive.paths", "archive.compression", "archive.description", "xml.readable",

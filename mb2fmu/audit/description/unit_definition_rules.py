@@ -101,7 +101,7 @@ def _check_unit(unit: DescribedUnit) -> Iterator[RuleViolation]:
 def _compare_with_name(unit: DescribedUnit, named_unit: UnitOfMeasurement, place: str) -> Iterator[RuleViolation]:
     """Compare the definition of a unit with its name."""
     assert unit.base is not None
-    factor, wrong_exponents = _read_factor(unit.base), find_wrong_exponents(unit, named_unit)
+    factor, wrong_exponents = _read_factor(unit.base), find_wrong_unit_exponents(unit, named_unit)
     if wrong_exponents:
         yield RuleViolation("units.exponents", wrong_exponents, place)
     elif factor is not None and not math.isclose(factor, named_unit.factor, rel_tol=1e-6):
@@ -115,7 +115,7 @@ def _compare_with_name(unit: DescribedUnit, named_unit: UnitOfMeasurement, place
         )
 
 
-def find_wrong_exponents(unit: DescribedUnit, named_unit: UnitOfMeasurement) -> str:
+def find_wrong_unit_exponents(unit: DescribedUnit, named_unit: UnitOfMeasurement) -> str:
     """Return how the exponents of a unit's definition differ from those of its name; empty if they do not."""
     exponents = _read_exponents(unit)
     # Who leaves rad out of the exponents counts it as the number 1, as SI does.

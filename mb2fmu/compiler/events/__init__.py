@@ -10,7 +10,7 @@ Promises: a program without switches and events is returned as it is, the same o
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
-from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_signs
+from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_friction_signs
 from mb2fmu.compiler.events.switch_to_mode_conversion import (
     ProgramSwitch,
     SwitchKind,
@@ -24,5 +24,5 @@ __all__ = [
     "SwitchKind",
     "convert_switches_to_modes",
     "list_program_switches",
-    "remove_signs",
+    "remove_friction_signs",
 ]

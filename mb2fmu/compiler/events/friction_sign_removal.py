@@ -14,7 +14,7 @@ SLIP_ENTRY = "slip"
 """Arguments of the signs that can be held, in their order; the labels are their expressions."""
 
 
-def remove_signs(program: Program, removed: Collection[int]) -> Program:
+def remove_friction_signs(program: Program, removed: Collection[int]) -> Program:
     """Return the program with some signs replaced by zero, and an entry ``slip``; the very same one if it has no signs.
 
     Args:

@@ -12,7 +12,7 @@ from mb2fmu.compiler.lowering.frictional_contact_laws import FrictionalContactLa
 from mb2fmu.compiler.lowering.latch_laws import LatchLaws
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.frictionless_impact_impulses import (
+from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import (
     FrictionlessImpactProblem,
     solve_resting_forces,
     solve_sequential_impulses,

@@ -48,7 +48,7 @@ from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accele
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem, solve_dense
+from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem, solve_dense_system
 from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     GRAM_REGULARIZATION,
     compute_row_scales,
@@ -349,7 +349,7 @@ class EquationsLowering:
         def make(nodes: Sequence[int]) -> list[int]:
             """Return the solutions, row by row, of the matrix and the right-hand side."""
             matrix, right = nodes[: n * n], nodes[n * n :]
-            solutions = solve_dense(
+            solutions = solve_dense_system(
                 self.builder,
                 [list(matrix[i * n : i * n + n]) for i in range(n)],
                 [list(right[j::columns]) for j in range(columns)],

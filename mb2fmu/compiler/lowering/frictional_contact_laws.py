@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.equations.event_equations import mode_change_indicator
+from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 
 NodeMatrix = list[list[int]]
@@ -71,7 +71,7 @@ class FrictionalContactLaws(ContactMobility):
         ]
         assert contacts.mode_change_due is not None
         walker.define(
-            [contacts.mode_change_due], [mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes
+            [contacts.mode_change_due], [form_mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes
         )
         needs = [*known, *levels, *rates, *states, *(c.resting_speed for c in each)]
         needs += [*(f.minimum_slip(e.u) for f in frictions), contacts.mode_change_due]

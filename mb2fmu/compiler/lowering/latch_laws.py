@@ -18,7 +18,7 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.contact_mobility import define_contact_response_sums, reshape_nodes_to_rows
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
-from mb2fmu.compiler.numerics.frictionless_impact_impulses import ActiveRowSystem
+from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import ActiveRowSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mb2fmu.compiler.numerics.frictionless_impact_impulses import solve_small_linear_system
+from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import solve_small_linear_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 

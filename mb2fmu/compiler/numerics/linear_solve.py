@@ -53,7 +53,7 @@ class FactoredLinearSystem:
         return [self.solve(right) for right in rights]
 
 
-def solve_dense(
+def solve_dense_system(
     builder: ProgramBuilder, matrix: NodeMatrix, rights: NodeMatrix, *, name: str, symmetric: bool = False
 ) -> NodeMatrix:
     """Return one solution for each right side."""

@@ -57,7 +57,7 @@ SHORT_ROW_RATIO = (
 )
 
 
-def rotate_dominant_eigenspace(
+def add_eigenspace_rotation_derivative(
     b: ProgramBuilder, matrix: NodeMatrix, left_out: NodeMatrix, count: int, y: Sequence[int], name: str
 ) -> list[int]:
     """Return numbers y of the kept space, with the derivatives of staying in it.
@@ -185,7 +185,7 @@ class RegularizedConstraintSystem:
         return [found[i] for i in range(len(found))]
 
     def follow_eigenspace_rotation(self, y: Sequence[int]) -> list[int]:
-        """Return a solution as a number, that follows the space of solutions (:func:`rotate_dominant_eigenspace`)."""
+        """Return a solution as a number, that follows its space (:func:`add_eigenspace_rotation_derivative`)."""
         b = self._builder
         found = {i: b.unary(Op.FROZEN, node) for i, node in enumerate(y)}
         for group, system in self._parts:
@@ -262,7 +262,7 @@ class _LeastNormSystem:
 
     def follow_eigenspace_rotation(self, y: Sequence[int]) -> list[int]:
         """Return vectors of the left-out space turned with the scaled matrix."""
-        return rotate_dominant_eigenspace(
+        return add_eigenspace_rotation_derivative(
             self._builder, self._matrix, self.regularizing_matrix(), self._left_out, y, self._name
         )
 

@@ -81,7 +81,7 @@ class _ModularDualNumber:
     partials: Residues
 
 
-def find_numeric_dependencies(
+def find_dependencies_by_modular_arithmetic(
     program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]
 ) -> npt.NDArray[np.bool_]:
     """Return whether each result depends on each variable, shape (n_results, n_variables); True where not validated.
@@ -460,7 +460,9 @@ def find_all_result_dependencies(
         union = _unite_variable_sets(reads[node] for node in results).any
         read = [variable for i, variable in enumerate(bits.variables) if union >> i & 1]
         column = {variable: i for i, variable in enumerate(read)}
-        rows = find_numeric_dependencies(program, results, [(_GROUP_OPERATIONS[group], index) for group, index in read])
+        rows = find_dependencies_by_modular_arithmetic(
+            program, results, [(_GROUP_OPERATIONS[group], index) for group, index in read]
+        )
         keys = [(reads[node], row.tobytes()) for node, row in zip(results, rows, strict=True)]
         lists: dict[tuple[_VariableSets, bytes], tuple[ResultDependency, ...]] = {}
         for key, row in zip(keys, rows, strict=True):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.scalar_program import Op, Program, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import (
     place_hoisted_nodes,

@@ -24,7 +24,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     StatementSequence,
     group_statements_by_size,
 )
-from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.code_loop_detection import (
     COSINE,
     MIN_SAVED_STATEMENTS_QUICK,

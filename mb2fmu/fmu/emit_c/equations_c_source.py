@@ -19,7 +19,12 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.program.scalar_program import Op, Program, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction, newton_body_name
+from mb2fmu.fmu.emit_c.c_function_printing_records import (
+    CNameRegistry,
+    FunctionSignature,
+    PrintedFunction,
+    newton_body_name,
+)
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function

@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     count_statement_values,
     group_statements_by_size,
 )
-from mb2fmu.fmu.emit_c.c_function_signatures import (
+from mb2fmu.fmu.emit_c.c_function_printing_records import (
     CNameRegistry,
     FunctionSignature,
     PrintedFunction,

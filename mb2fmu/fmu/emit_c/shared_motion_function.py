@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, Statement, StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.long_function_splitting import SplitCFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
 

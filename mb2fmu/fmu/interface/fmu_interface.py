@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind
+from mb2fmu.fmu.integration_method_table import SOLVERS, find_integration_method_by_kind
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray, Terminal, VariableType
 from mb2fmu.units import BASE_UNITS
 
@@ -263,7 +263,7 @@ class FmuSolverSettings:
     @property
     def solver_enumeration_value(self) -> int:
         """The value of the enumeration parameter that chooses the solver of a native FMU."""
-        return find_solver_by_kind(self.kind).number
+        return find_integration_method_by_kind(self.kind).number
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,11 @@ from mb2fmu.compiler.program.program_result_dependencies import DependencyKind a
 from mb2fmu.compiler.program.program_result_dependencies import find_all_result_dependencies
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, InterfaceError
-from mb2fmu.fmu.integration_method_table import SOLVERS, find_solver_by_kind, find_solver_by_name
+from mb2fmu.fmu.integration_method_table import (
+    SOLVERS,
+    find_integration_method_by_kind,
+    find_integration_method_by_name,
+)
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
     DisplayUnit,
@@ -608,12 +612,12 @@ def _describe_experiment(experiment: Experiment) -> DefaultExperiment:
 def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> FmuSolverSettings:
     """Return the settings of the chosen solver, or of the one that the experiment requests."""
     if target.solver is not None:
-        kind = find_solver_by_name(target.solver).kind
+        kind = find_integration_method_by_name(target.solver).kind
     elif experiment.solver == "fixed":
         kind = "fixed"
     else:
         kind = "implicit" if experiment.stiff else "explicit"
-    step = _optional_float(experiment.internal_step) if find_solver_by_kind(kind).fixed else None
+    step = _optional_float(experiment.internal_step) if find_integration_method_by_kind(kind).fixed else None
     return FmuSolverSettings(kind, float(experiment.tolerance), step)
 
 

@@ -37,7 +37,7 @@ def make_unpublished_folder(folder: Path, name: str) -> Iterator[Path]:
         PackageError: If it cannot be made.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
-    with report_write_failure(folder):
+    with translate_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     try:
         with _make_hidden_folder(folder, name) as private:
@@ -56,7 +56,7 @@ def _make_hidden_folder(folder: Path, name: str) -> Iterator[Path]:
     """
     prefix, suffix = f".{name}.", ".tmp"
     remove_abandoned_folders(str(folder), prefix, suffix)
-    with report_write_failure(folder):
+    with translate_write_errors(folder):
         made = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=folder))
     try:
         with lock_folder(made):
@@ -79,7 +79,7 @@ def publish_files(private: Path, names: Sequence[str], stale: Sequence[str] = ()
     folder = private.parent
     kept = private / _FORMER_FILES_FOLDER
     touched = (*names, *stale)
-    with report_write_failure(folder), acquire_lock_with_waiting(folder / f".{names[0]}.lock"):
+    with translate_write_errors(folder), acquire_lock_with_waiting(folder / f".{names[0]}.lock"):
         kept.mkdir()
         for name in touched:
             _back_up_file(folder / name, kept / name)
@@ -119,7 +119,7 @@ def write_file_atomically(path: Path, content: bytes) -> None:
     Raises:
         PackageError: If it cannot be written; an old file is then as it was.
     """
-    with report_write_failure(path):
+    with translate_write_errors(path):
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
@@ -146,7 +146,7 @@ def write_file_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
     paths = []
     for name in sorted(tree, key=lambda name: (name.count("/"), name)):
         path = folder / name
-        with report_write_failure(path.parent):
+        with translate_write_errors(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         write_file_atomically(path, tree[name])
         paths.append(path)
@@ -159,7 +159,7 @@ def relative_posix_path(folder: Path, file: Path) -> str:
 
 
 @contextmanager
-def report_write_failure(path: Path) -> Iterator[None]:
+def translate_write_errors(path: Path) -> Iterator[None]:
     """Turn errors of the file system into errors for users.
 
     Args:

@@ -61,7 +61,7 @@ def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: Fmu
     return outcome
 
 
-def run_driver_request(request_file: Path) -> None:
+def run_fmu_process_request(request_file: Path) -> None:
     """Read a request; run its script, or its experiments until one fails, then its sessions, and write the outcome."""
     request = json.loads(request_file.read_text(encoding="utf-8"))
     if "script" in request:
@@ -88,4 +88,4 @@ def run_driver_request(request_file: Path) -> None:
 
 
 if __name__ == "__main__":
-    run_driver_request(Path(sys.argv[1]))
+    run_fmu_process_request(Path(sys.argv[1]))

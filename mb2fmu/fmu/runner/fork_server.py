@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.fmu.runner.fmu_run_process import run_driver_request
+from mb2fmu.fmu.runner.fmu_run_process import run_fmu_process_request
 
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
@@ -130,7 +130,7 @@ def _run_fork_server() -> None:
     request = _ForkServer().serve()
     if request is not None:
         _enter_request_folder(request)
-        run_driver_request(Path(request["request"]))
+        run_fmu_process_request(Path(request["request"]))
     sys.exit(0)
 
 

@@ -8,7 +8,7 @@ nothing is left behind but the user's cache folder, which may be deleted.
 Must not: know models or equations, and of FMI no more than the names of its platforms and folders.
 """
 
-from mb2fmu.fmu.toolchain.compiled_batch_functions import CompiledProgram, compile_program
+from mb2fmu.fmu.toolchain.compiled_batch_functions import CompiledEntryPoint, compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_integrator import (
     CompiledIntegrator,
     compile_explicit_integrator,
@@ -39,17 +39,17 @@ __all__ = [
     "WASM_COMPONENT_FOLDER",
     "BuildSpecification",
     "CompileObserver",
+    "CompiledEntryPoint",
     "CompiledIntegrator",
-    "CompiledProgram",
     "Compiler",
     "FmuCompilation",
     "Platform",
+    "compile_entry_point",
     "compile_explicit_integrator",
     "compile_fmu_binaries",
     "compile_implicit_integrator",
     "compile_library",
     "compile_library_bytes",
-    "compile_program",
     "compile_wasm_component",
     "compile_wasm_module",
     "default_compiler",

@@ -1,4 +1,4 @@
-"""``compile_program``: a Program as a compiled callable for many instances at once."""
+"""``compile_entry_point``: a Program as a compiled callable for many instances at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 Floats = npt.NDArray[np.float64]
 
 
-class CompiledProgram:
+class CompiledEntryPoint:
     """``f(t, x, r, p, m, s)`` of an entry point; each argument one set of values, or one row per instance.
 
     Rows have the bits that the native FMU has; rows for which the FMU would say that a matrix is singular, or no
@@ -130,9 +130,9 @@ def _read_arguments(own: _ThreadBuffers, values: Sequence[npt.ArrayLike]) -> tup
     return n, batches, arrays
 
 
-def compile_program(
+def compile_entry_point(
     program: Program, entry: str = "rhs", compiler: Compiler | None = None, variant: Variant | None = None
-) -> CompiledProgram:
+) -> CompiledEntryPoint:
     """Compile an entry point for the running machine.
 
     Args:
@@ -144,7 +144,7 @@ def compile_program(
     Raises:
         ToolError: If there is no compiler, or it fails.
     """
-    return CompiledProgram(
+    return CompiledEntryPoint(
         program,
         entry,
         compile_and_load_library(

@@ -11,7 +11,12 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.emit_c import emit_batch_integrator
-from mb2fmu.fmu.toolchain.batch_run_arguments import BatchArguments, BatchResult, BatchRunStruct, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import (
+    BatchArguments,
+    BatchResult,
+    BatchRunStruct,
+    BatchTimeGrid,
+)
 from mb2fmu.fmu.toolchain.compiled_batch_functions import compile_and_load_library, find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
 

@@ -35,7 +35,7 @@ from mb2fmu.fmu.toolchain.target_platforms import Platform, host_platform
 Compiler = Literal["zig", "cc"]
 Variant = Literal["any", "avx2", "avx512"]
 """x' is compiled for any processor of a platform and, on x86-64, once more for those with AVX2; what is
-compiled for the running machine only (``compile_program``), for AVX-512 where there is that."""
+compiled for the running machine only (``compile_entry_point``), for AVX-512 where there is that."""
 
 _LANGUAGE_OPTIONS = ("-std=c99", "-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", "-fPIC")
 _AVX512_OPTIONS = ("-mavx512f", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512")

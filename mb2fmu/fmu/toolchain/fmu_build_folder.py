@@ -33,7 +33,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     processor_variants,
 )
 from mb2fmu.fmu.toolchain.target_platforms import Platform
-from mb2fmu.temporary_files import make_temporary_folder, report_disk_failure
+from mb2fmu.temporary_files import make_temporary_folder, translate_disk_errors
 
 MAIN_TRANSLATION_UNIT = "sources/unit.c"
 """The translation unit that every FMU has."""
@@ -169,7 +169,7 @@ class BuildFolder:
 
     def begin(self, sources: FileTree) -> None:
         """Compile the new translation units in the background; files that were there before must be the same."""
-        with report_disk_failure(_ACTION, self._work):
+        with translate_disk_errors(_ACTION, self._work):
             for path in list_compiler_input_files(sources):
                 if path not in self._written:
                     file = self._work / path
@@ -205,7 +205,7 @@ class BuildFolder:
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
             raise command_failure_error(str(platform), command, "made no library", output)
-        with report_disk_failure(_ACTION, self._work):
+        with translate_disk_errors(_ACTION, self._work):
             return result.read_bytes()
 
     def clear(self) -> None:
@@ -217,10 +217,10 @@ class BuildFolder:
         place = self._work / each.name
         kept = self._kept.get(key)
         if kept is not None:
-            with report_disk_failure(_ACTION, self._work):
+            with translate_disk_errors(_ACTION, self._work):
                 place.write_bytes(kept)
             return
         command = [*self._tool.command, *each.arguments, "-c", each.source, "-o", each.name]
         self._processes.run(command, self._work, self._variables, str(self._platform))
-        with report_disk_failure(_ACTION, self._work):
+        with translate_disk_errors(_ACTION, self._work):
             self._kept.put(key, place.read_bytes())

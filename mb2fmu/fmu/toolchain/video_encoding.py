@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mb2fmu.errors import Fault, ToolError, describe_tool_failure
-from mb2fmu.temporary_files import make_temporary_folder, report_disk_failure
+from mb2fmu.temporary_files import make_temporary_folder, translate_disk_errors
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -57,7 +57,7 @@ def encode_video(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
     """
     if suffix not in _ENCODER_OPTIONS:
         raise ToolError("the film cannot be made:", [Fault(f"there is no film {suffix}", "", "take .gif, .webm, .mp4")])
-    with make_temporary_folder(_ACTION) as folder, report_disk_failure(_ACTION):
+    with make_temporary_folder(_ACTION) as folder, translate_disk_errors(_ACTION):
         for k, picture in enumerate(pictures):
             (folder / f"{k:05}.png").write_bytes(picture)
         words = ["ffmpeg", "-v", "error", "-framerate", str(rate), "-i", "%05d.png", *_ENCODER_OPTIONS[suffix]]

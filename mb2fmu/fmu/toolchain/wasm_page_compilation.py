@@ -8,7 +8,7 @@ from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import InstalledCompiler, compiler_environment, find_compiler
 from mb2fmu.fmu.user_cache import cache_folder
-from mb2fmu.temporary_files import make_temporary_folder, report_disk_failure
+from mb2fmu.temporary_files import make_temporary_folder, translate_disk_errors
 
 _ACTION = "compile the FMU for a page"
 _WEB_OPTIONS = (
@@ -39,7 +39,7 @@ def compile_wasm_module(sources: FileTree) -> bytes | None:
     if content is not None:
         return content
     units = sorted(name for name in sources.files if name.endswith(".c") and name.startswith(("equations", "derived")))
-    with make_temporary_folder(_ACTION) as work, report_disk_failure(_ACTION):
+    with make_temporary_folder(_ACTION) as work, translate_disk_errors(_ACTION):
         for path in sources:
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_bytes(sources[path])

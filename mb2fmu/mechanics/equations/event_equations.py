@@ -98,7 +98,7 @@ def _preceding_condition(contacts: Contacts, latches: Latches | None, u: Sequenc
     return sm.Or(contacts.lift_off_condition(u), latches.pending_condition if latches else sm.false)
 
 
-def mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def form_mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
     nothing_precedes = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
     return contacts.mode_change_flag(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * nothing_precedes

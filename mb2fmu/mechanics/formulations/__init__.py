@@ -16,7 +16,7 @@ from mb2fmu.mechanics.formulation_table import FORMULATIONS
 from mb2fmu.mechanics.formulations.constraint_treatment import (
     ConstraintTreatmentPlan,
     TreatmentOption,
-    add_stabilization_rate,
+    add_stabilization_rate_parameter,
     apply_constraint_treatment,
     plan_constraint_treatment,
 )
@@ -28,7 +28,7 @@ __all__ = [
     "ConstraintTreatmentPlan",
     "FormulationApplicability",
     "TreatmentOption",
-    "add_stabilization_rate",
+    "add_stabilization_rate_parameter",
     "apply_constraint_treatment",
     "check_all_formulations",
     "choose_formulation",

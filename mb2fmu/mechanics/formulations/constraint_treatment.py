@@ -32,14 +32,14 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoopSolver, find_closed_form_loops
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     compute_row_norm_divisors,
     find_redundant_constraints,
     typical_row_lengths,
 )
 from mb2fmu.model.quantity_declarations import Parameter
-from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
+from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 
 Floats = npt.NDArray[np.float64]
 TreatmentOption = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
@@ -66,7 +66,7 @@ _EXPLICIT_REASONS = {
 }
 
 
-def add_stabilization_rate(
+def add_stabilization_rate_parameter(
     mechanism: Mechanism, requested: TreatmentOption | Treatment | None = "auto", baumgarte: float | None = None
 ) -> Mechanism:
     """Return the mechanism with the parameter ``constraints.rate`` added, where the requested treatment uses it.
@@ -76,7 +76,7 @@ def add_stabilization_rate(
         requested: As for :func:`apply_constraint_treatment`.
         baumgarte: As for :func:`apply_constraint_treatment`; the parameter's value.
     """
-    attracted = choose_attractor_rate(mechanism.declared)
+    attracted = choose_stabilization_rate(mechanism.declared)
     rates = {"multipliers": baumgarte, "auto": attracted, "attractor": attracted}
     value = rates.get(requested or "auto")
     if not mechanism.holonomic or value is None:
@@ -198,7 +198,7 @@ def plan_constraint_treatment(
             )
     reason = _TREATMENT_REASONS[requested]
     if requested == "multipliers" and baumgarte is None and mechanism.can_hold_motion:
-        baumgarte = choose_attractor_rate(mechanism.declared)
+        baumgarte = choose_stabilization_rate(mechanism.declared)
         reason = f"{_HOLDING_REASON}, at {baumgarte:g}/s"
     if rows.redundant_rows:
         reason += f"; redundant: {', '.join(rows.redundant_rows)}. "

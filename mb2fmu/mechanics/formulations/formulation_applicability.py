@@ -30,7 +30,7 @@ def declare_formulation_inapplicable(reason: str) -> FormulationApplicability:
     return FormulationApplicability(is_applicable=False, reason=reason)
 
 
-def projection_applicability(mechanism: Mechanism) -> FormulationApplicability:
+def check_projection_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return the answer of the methods that project Newton's and Euler's equations on partial velocities."""
     if mechanism.is_lagrangian_only:
         return declare_formulation_inapplicable("a Lagrangian alone has no bodies whose velocities could be projected")

@@ -16,7 +16,10 @@ from mb2fmu.mechanics.equations.formulation_quantities import (
     FormulationQuantity,
     FormulationQuantitySection,
 )
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols, replace_symbols_in_matrix
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    replace_symbols,
+    replace_symbols_in_matrix,
+)
 
 MAX_INLINE_OPERATIONS = 12
 """Operations up to which an intermediate is written where it is used."""

@@ -25,12 +25,12 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Li
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     FormulationApplicability,
+    check_projection_applicability,
     declare_formulation_inapplicable,
-    projection_applicability,
 )
 from mb2fmu.mechanics.formulations.sympy_mechanism_copy import build_sympy_bodies
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
@@ -38,7 +38,7 @@ LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
 def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether the method applies: it needs bodies, and speeds that are not prescribed."""
-    answer = projection_applicability(mechanism)
+    answer = check_projection_applicability(mechanism)
     if answer.is_applicable and not mechanism.u:
         return declare_formulation_inapplicable(
             "all motion is prescribed: there are no speeds, and SymPy's method forms no equations"

@@ -28,13 +28,16 @@ from mb2fmu.mechanics.equations.formulation_quantities import (
     QuantityLetter,
 )
 from mb2fmu.mechanics.formulations import lagrange
+from mb2fmu.mechanics.formulations.applied_load_vectors import AppliedLoad, list_applied_loads
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeEnergyTerms
-from mb2fmu.mechanics.formulations.formulation_applicability import projection_applicability
-from mb2fmu.mechanics.formulations.generalized_force_projection import AppliedLoad, list_applied_loads
+from mb2fmu.mechanics.formulations.formulation_applicability import check_projection_applicability
 from mb2fmu.mechanics.formulations.intermediate_substitution import substitute_short_intermediates
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks, total_time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    invert_block_matrix,
+    total_time_derivative,
+)
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
     NamedKinematics,
@@ -140,7 +143,7 @@ class _TheorySections:
         answer = (
             lagrange.check_applicability(self.m)
             if kind in ("lagrange", "momenta")
-            else projection_applicability(self.m)
+            else check_projection_applicability(self.m)
         )
         return "" if answer.is_applicable else answer.reason
 
@@ -407,7 +410,7 @@ class _TheorySections:
         seconds = [self.kinematics.make_symbol(f"{q.name}_ddot") for q in m.q]
         self.rates |= {rate: (q, 1) for q, rate in zip(m.q, rates, strict=True)}
         self.rates |= {second: (q, 2) for q, second in zip(m.q, seconds, strict=True)}
-        inverse = invert_blocks(m.kinematics.matrix)
+        inverse = invert_block_matrix(m.kinematics.matrix)
         speeds = inverse * (sm.Matrix(rates) - m.kinematics.offset)
         self.first = [Assignment(u, e) for u, e in zip(m.u, speeds, strict=True)]
         return dict(zip(rates, seconds, strict=True)), inverse

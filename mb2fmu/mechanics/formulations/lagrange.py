@@ -32,14 +32,14 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     declare_formulation_inapplicable,
 )
 from mb2fmu.mechanics.formulations.sympy_mechanism_copy import SympyMechanismCopy, build_sympy_bodies
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    invert_blocks,
+from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    invert_block_matrix,
     replace_symbols,
     replace_symbols_in_matrix,
 )
-from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_nonintegrable_velocities
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import find_nonintegrable_velocities
 
 
 def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
@@ -91,7 +91,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         method = LagrangesMethod(replace_symbols(m.lagrangian.expression, m.dynamic), q)
     else:
         rates = sm.Matrix([qi.diff(t) for qi in q])
-        inverse = replace_symbols_in_matrix(invert_blocks(m.kinematics.matrix), m.dynamic)
+        inverse = replace_symbols_in_matrix(invert_block_matrix(m.kinematics.matrix), m.dynamic)
         u = inverse * (rates - replace_symbols_in_matrix(m.kinematics.offset, m.dynamic))
         model = build_sympy_bodies(kinematics, dict(zip(m.u, u, strict=True)))
         method = LagrangesMethod(_kinetic_energy(m, model), q, list(model.loads) or None, None, model.frames[0])

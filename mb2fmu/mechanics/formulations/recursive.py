@@ -29,9 +29,9 @@ from mb2fmu.mechanics.equations.link_recursion import (
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     FormulationApplicability,
+    check_projection_applicability,
     declare_formulation_applicable,
     declare_formulation_inapplicable,
-    projection_applicability,
 )
 from mb2fmu.mechanics.formulations.particle_groups import find_particle_groups
 from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
@@ -56,7 +56,7 @@ def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
 
 def check_applicability_composite(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether the composite variant applies: it needs bodies and no auxiliary speeds."""
-    answer = projection_applicability(mechanism)
+    answer = check_projection_applicability(mechanism)
     if answer.is_applicable and mechanism.u_auxiliary:
         return declare_formulation_inapplicable(
             "auxiliary speeds, which bring reactions to light, are projected by kane and tmt only"

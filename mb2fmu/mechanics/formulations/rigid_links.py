@@ -21,17 +21,17 @@ from mb2fmu.mechanics.equations.link_recursion import (
     LinkFixedPoint,
     SpeedLinearVector,
 )
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    partial_derivative,
-    time_derivative,
-    total_time_derivative,
-)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     Mechanism,
     TorqueActuatorLoad,
     TorqueLoad,
     VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    partial_derivative,
+    time_derivative,
+    total_time_derivative,
 )
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)

@@ -14,8 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, inertia
 from sympy.physics.vector import Vector
 
-from mb2fmu.mechanics.formulations.generalized_force_projection import form_actuator_magnitude
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols, total_time_derivative
+from mb2fmu.mechanics.formulations.applied_load_vectors import form_actuator_magnitude
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
     ForceLoad,
@@ -25,6 +24,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols, total_time_derivative
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 
 

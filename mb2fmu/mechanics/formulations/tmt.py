@@ -20,9 +20,12 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
+from mb2fmu.mechanics.formulations.applied_load_vectors import list_applied_loads
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
-from mb2fmu.mechanics.formulations.formulation_applicability import FormulationApplicability, projection_applicability
-from mb2fmu.mechanics.formulations.generalized_force_projection import list_applied_loads
+from mb2fmu.mechanics.formulations.formulation_applicability import (
+    FormulationApplicability,
+    check_projection_applicability,
+)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
@@ -38,7 +41,7 @@ from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
 
 def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
     """Return whether the method applies: there must be bodies."""
-    return projection_applicability(mechanism)
+    return check_projection_applicability(mechanism)
 
 
 def formulate(mechanism: Mechanism) -> EquationsOfMotion:

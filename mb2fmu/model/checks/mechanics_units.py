@@ -58,7 +58,7 @@ def format_exponents(unit: Exponents) -> str:
     return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'.'.join(below)})"
 
 
-def require_units_of_places(equations: UnitEquations, mechanics: Any, uses: Iterable[MechanicsExpression]) -> None:
+def require_expression_units(equations: UnitEquations, mechanics: Any, uses: Iterable[MechanicsExpression]) -> None:
     """Require of each expression the unit that its place gives it, and of its sums that their terms have one unit.
 
     Args:

@@ -275,7 +275,7 @@ def check_model(model: Model) -> ModelDefinition:
         ModelError: With every fault found.
     """
     headline = f"the model {model.name} cannot be used:"
-    if not mechanics_source.is_mechanics(model.mechanics):
+    if not mechanics_source.is_mechanics_source(model.mechanics):
         raise ModelError(headline, [_mechanics_fault(model)])
     added = [*_model_name_faults(model), *added_load_faults(model)]
     model = add_elements_to_mechanics(model)

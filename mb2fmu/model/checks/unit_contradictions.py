@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sm
 
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
-from mb2fmu.model.checks.mechanics_units import ENERGY, format_exponents, require_units_of_places
+from mb2fmu.model.checks.mechanics_units import ENERGY, format_exponents, require_expression_units
 from mb2fmu.model.checks.unit_exponent_equations import (
     Exponents,
     ExpressionUnitForm,
@@ -49,7 +49,7 @@ def find_unit_contradictions(definition: ModelDefinition) -> tuple[str, ...]:
         requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
         uses = collect_mechanics_expressions(definition.mechanics, requests)
         usable_uses = uses if has_mass else [use for use in uses if use.role in {"position", "velocity"}]
-        require_units_of_places(equations, definition.mechanics, usable_uses)
+        require_expression_units(equations, definition.mechanics, usable_uses)
     for place, expression, unit in _list_declared_expressions(definition):
         equations.require_unit(expression, unit, place)
     unwritten = _list_bases_of_unwritten_ones(definition.mechanics)

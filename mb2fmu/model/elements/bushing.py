@@ -13,7 +13,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -80,7 +80,7 @@ class Bushing(NamedElement):
     def _relative(self) -> tuple[sm.Matrix, sm.Matrix, sm.Matrix, sm.Matrix]:
         """Return d and its rate in A, the rotation R, ω of the second against the first in A."""
         (P, A), (Q, B) = self.first, self.second
-        with restore_sympy_caches([P, Q, A, B]):
+        with restore_frames_and_points([P, Q, A, B]):
             offset = Q.pos_from(P)
             d, rate = offset.to_matrix(A), offset.dt(A).to_matrix(A)
             return d, rate, A.dcm(B), B.ang_vel_in(A).to_matrix(A)

@@ -22,7 +22,7 @@ from mb2fmu.model.elements.robot_link_contact import (
     make_link_load,
 )
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
 from mb2fmu.model.supported_functions import no_event, sticking_sign
@@ -244,7 +244,7 @@ class Contact(NamedElement):
             _body_frame(self.body),
             _body_frame(surface.body),
         ]
-        with restore_sympy_caches(roots):
+        with restore_frames_and_points(roots):
             if isinstance(model.mechanics, Parts) and isinstance(origin, Point):
                 origin.set_vel(frame, 0)  # it is fixed in the inertial frame, by its definition
             position = point.pos_from(surface.point).express(frame)

@@ -13,7 +13,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -57,7 +57,7 @@ class Drag(NamedElement):
             yield self.fault("the mechanics have no inertial frame", "give LagrangesMethod its frame and bodies")
         else:
             try:
-                with restore_sympy_caches([frame, self.point]):
+                with restore_frames_and_points([frame, self.point]):
                     self.point.vel(frame)
             except ValueError as error:
                 reason = " ".join(str(error).split())
@@ -68,7 +68,7 @@ class Drag(NamedElement):
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
         frame = mechanics_source.inertial_frame(model.mechanics)
-        with restore_sympy_caches([frame, self.point]):
+        with restore_frames_and_points([frame, self.point]):
             velocity = self.point.vel(frame) - (self.wind or Vector(0))
             square = sm.sympify(velocity.dot(velocity))
         area = self.parameter(model, "area", self.area, "m2", "that faces the wind", low=0.0)
@@ -119,7 +119,7 @@ class GravityGradient(NamedElement):
         """Declare loads, parameter and output."""
         body, frame = self.body, self.body.frame
         mu = self.parameter(model, "mu", self.mu, "m3/s2", "gravitational parameter of the far mass", low=0.0)
-        with restore_sympy_caches([body.masscenter, self.centre, frame]):
+        with restore_frames_and_points([body.masscenter, self.centre, frame]):
             offset = body.masscenter.pos_from(self.centre)
             square = sm.sympify(offset.dot(offset))
             seen = sum((offset.dot(axis) * axis for axis in frame), Vector(0))

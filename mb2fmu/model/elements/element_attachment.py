@@ -12,7 +12,7 @@ from sympy.physics.mechanics.joint import Joint
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
@@ -127,7 +127,7 @@ def make_attachment(on: AttachmentPlace, model: Model) -> ElementAttachment:
     frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
     assert isinstance(frame, ReferenceFrame)
     along = along.normalize()
-    with restore_sympy_caches([frame, origin, first, second, *list_vector_frames(along)]):
+    with restore_frames_and_points([frame, origin, first, second, *list_vector_frames(along)]):
         if isinstance(second, ReferenceFrame):
             speed = second.ang_vel_in(first or frame).dot(along)
             return ElementAttachment(turns=True, speed=speed, position=None, places=(first, second, along))

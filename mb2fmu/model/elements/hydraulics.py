@@ -14,7 +14,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_attachment import ElementAttachment, make_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.element_pathways import is_point_pair, pathway_or_joint_faults
-from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -120,7 +120,7 @@ class HydraulicCylinder(NamedElement):
         place: ElementAttachment | None = None
         if is_point_pair(self.on):
             pathway = LinearPathway(*self.on)
-            with restore_sympy_caches(list(self.on)):
+            with restore_frames_and_points(list(self.on)):
                 length, rate = pathway.length, pathway.extension_velocity
         else:
             place = make_attachment(self.on, model)

@@ -15,7 +15,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchConstraintRow
 from mb2fmu.model.elements.element_base_class import NamedElement
-from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 
 if TYPE_CHECKING:
     from mb2fmu.model import Model
@@ -56,7 +56,7 @@ def _make_coincident_point_rows(first: Point, second: Point, frame: ReferenceFra
     Where points are held at a distance take a frame of one of both bodies: forces between them then have no moment
     beside what turns with it, so that angular momentum stays.
     """
-    with restore_sympy_caches([frame, first, second]):
+    with restore_frames_and_points([frame, first, second]):
         offset = second.pos_from(first)
         return [*_movable_rows((offset.dot(axis), "m", label) for axis, label in zip(frame, _AXES, strict=True))]
 
@@ -72,7 +72,7 @@ def _make_hinge_latch_rows(first: Point, second: Point, axis: Vector, along: Vec
     """
     frame = axis.args[0][1]
     rows = _make_coincident_point_rows(first, second, frame)
-    with restore_sympy_caches([frame, *list_vector_frames(along)]):
+    with restore_frames_and_points([frame, *list_vector_frames(along)]):
         across = _perpendicular_directions(axis, frame)
         turns = ((each.dot(along), "rad", f"across_{i}") for i, each in enumerate(across, start=1))
         return [*rows, *_movable_rows(turns)]
@@ -93,7 +93,7 @@ def _make_weld_latch_rows(
         other: Of the second body.
     """
     rows = _make_coincident_point_rows(first, second, frame)
-    with restore_sympy_caches([frame, other]):
+    with restore_frames_and_points([frame, other]):
         a, c = [*frame], [*other]
         cyclic = ((1, 2), (2, 0), (0, 1))
         turns = (((a[j].dot(c[i]) - a[i].dot(c[j])) / 2, "rad", _AXES[k]) for k, (i, j) in enumerate(cyclic))

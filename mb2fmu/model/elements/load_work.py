@@ -15,7 +15,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Work(NamedElement):
             joint, effort = self.load
             return sm.sympify(effort) * mechanics.speed[joint]
         if type(self.load) is ForceActuator:
-            with restore_sympy_caches(self.load.pathway.attachments):
+            with restore_frames_and_points(self.load.pathway.attachments):
                 return self.load.force * self.load.pathway.extension_velocity
         loads = self.load.to_loads() if isinstance(self.load, ActuatorBase) else [self.load]
         return sm.Add(*(_power_at_place(mechanics_source.inertial_frame(mechanics), *load) for load in loads))
@@ -77,7 +77,7 @@ def _power_at_place(frame: Any, place: Any, vector: Any) -> sm.Expr:
         raise TypeError(f"{vector} is no vector")
     if isinstance(place, BodyBase):
         place = place.masscenter
-    with restore_sympy_caches([frame, place, *list_vector_frames(vector)]):
+    with restore_frames_and_points([frame, place, *list_vector_frames(vector)]):
         if isinstance(place, Point):
             return sm.sympify(vector.dot(place.vel(frame)))
         if isinstance(place, ReferenceFrame):

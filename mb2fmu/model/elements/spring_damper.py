@@ -20,7 +20,7 @@ from mb2fmu.model.elements.element_pathways import (
     link_pull_forces,
     pathway_or_joint_faults,
 )
-from mb2fmu.model.sources.frame_and_point_restoration import restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class SpringDamper(NamedElement):
         """Declare load, parameters and outputs."""
         if is_point_pair(self.on):
             pathway = LinearPathway(*self.on)
-            with restore_sympy_caches(list(self.on)):
+            with restore_frames_and_points(list(self.on)):
                 length, rate = pathway.length, pathway.extension_velocity
             stretch, pull = self._pull(model, length, rate, ("m", "N"))
             model.add_loads(ForceActuator(-pull, pathway))

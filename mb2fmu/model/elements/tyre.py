@@ -14,7 +14,7 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 from mb2fmu.model.supported_functions import no_event
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ class Tyre(NamedElement):
             )
         elif hasattr(frame, "dcm"):
             try:
-                with restore_sympy_caches([frame, self.wheel]):
+                with restore_frames_and_points([frame, self.wheel]):
                     self.wheel.ang_vel_in(frame)
             except ValueError as error:
                 reason = " ".join(str(error).split())
@@ -299,7 +299,7 @@ class Tyre(NamedElement):
     def _unknown_velocity(self, point: Point, frame: Any) -> Iterator[Fault]:
         """Yield a fault if a point has no velocity in a frame; SymPy's caches are restored afterwards."""
         try:
-            with restore_sympy_caches([frame, point]):
+            with restore_frames_and_points([frame, point]):
                 point.vel(frame)
         except ValueError as error:
             reason = " ".join(str(error).split())
@@ -315,7 +315,7 @@ class Tyre(NamedElement):
         """Declare load, parameters, states and outputs."""
         frame: Any = mechanics_source.inertial_frame(model.mechanics)
         up = frame.z if self.up is None else self.up
-        with restore_sympy_caches(
+        with restore_frames_and_points(
             [frame, self.contact, self.centre, *list_vector_frames(self.heading), *list_vector_frames(up)]
         ):
             lateral = up.cross(self.heading)

@@ -77,7 +77,7 @@ def lobatto_stations(count: int, length: float) -> tuple[Array, Array]:
     return (xi + 1.0) * length / 2.0, weights * length / 2.0
 
 
-def bending_modes(
+def compute_bending_modes(
     line: BeamStiffnessConstants, length: float, ends: Sequence[str], count: int, stations: Array
 ) -> BeamModeFamily:
     """Return modes of bending.
@@ -122,7 +122,7 @@ def bending_modes(
 def compute_torsion_or_extension_modes(
     line: BeamStiffnessConstants, length: float, held: Sequence[bool], count: int, stations: Array
 ) -> BeamModeFamily:
-    """Return modes of torsion or extension, of strain Σ a_j P_j; arguments as of :func:`bending_modes`.
+    """Return modes of torsion or extension, of strain Σ a_j P_j; arguments as of :func:`compute_bending_modes`.
 
     Args:
         line: Stiffness and mass.

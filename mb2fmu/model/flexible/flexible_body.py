@@ -21,7 +21,7 @@ from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.appearance_declarations import FlexibleMeshShape
-from mb2fmu.model.flexible.beam_data import BeamProperties, BeamTheory, make_beam_data
+from mb2fmu.model.flexible.beam_modal_data import BeamProperties, BeamTheory, make_beam_modal_data
 from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
@@ -176,7 +176,7 @@ class FlexibleBody:
         """
         where = find_user_line()
         properties = BeamProperties(length, E, rho, section, G, theory, rotary_inertia, axis, ends)
-        data = make_beam_data(
+        data = make_beam_modal_data(
             properties, modes, up_to, foreshortening=foreshortening, damping=damping, stations=stations, where=where
         )
         return cls(name, **data.arrays(), start=start)

@@ -96,7 +96,7 @@ def convert_inertia_to_second_moment(inertia: Array) -> Array:
     return np.asarray(0.5 * np.multiply.outer(trace, np.eye(3)) - inertia)
 
 
-def factor_gram(gram: Array) -> Array:
+def factor_gram_matrix(gram: Array) -> Array:
     """Return L, shape (n, n), with Lᵀ L = G, by Cholesky with the largest diagonal entry first.
 
     L has half of the digits of what nearly depends on other fields; that of the fields themselves has all.

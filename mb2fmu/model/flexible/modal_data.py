@@ -32,7 +32,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.flexible_body_equivalent import (
     convert_inertia_to_second_moment,
     convert_second_moment_to_inertia,
-    factor_gram,
+    factor_gram_matrix,
 )
 from mb2fmu.units import convert_to_modelica_notation, parse_unit
 
@@ -99,7 +99,7 @@ class ModalData:
         masses = self.mass.diagonal()
         diagonal = np.count_nonzero(masses) == (self.mass.count_nonzero() if sparse else np.count_nonzero(self.mass))
         if sparse and not diagonal:
-            return factor_gram(self._integrate(F, slopes))
+            return factor_gram_matrix(self._integrate(F, slopes))
         rows = [np.sqrt(np.clip(masses, 0.0, None))[:, None] * F if diagonal else _root(self.mass) @ F]
         if slopes is not None and self.rotational_inertia is not None:
             roots = _root(convert_inertia_to_second_moment(self.rotational_inertia))

@@ -32,7 +32,7 @@ from mb2fmu.units import BASE_UNITS, parse_unit
 Floats = npt.NDArray[np.float64]
 
 DEFAULT_ATTRACTOR_RATE = 10
-"""Per second, or per ms, ks, … for fast or slow motions (:func:`choose_attractor_rate`): so fast that the errors of
+"""Per second, or per ms, ks, … for fast or slow motions (:func:`choose_stabilization_rate`): so fast that the errors of
 an integrator hardly add up across the constraints, so slow that no explicit method needs steps below 0.3 s for it.
 """
 _REFERENCE_TIME_S = 0.1
@@ -138,7 +138,7 @@ def _declared_numbers(definition: DeclaredModelContent) -> Iterable[tuple[float,
             yield item.nominal, item.unit
 
 
-def choose_attractor_rate(definition: DeclaredModelContent) -> float:
+def choose_stabilization_rate(definition: DeclaredModelContent) -> float:
     """Return how fast states off the constraints are drawn back by default, in 1/s.
 
     ``DEFAULT_ATTRACTOR_RATE`` per s, ms, ks, …, whichever suits the model's natural time: from 3 ms to 3 s per s.

@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 
 
 @contextmanager
-def restore_sympy_caches(roots: Iterable[Any]) -> Iterator[None]:
+def restore_frames_and_points(roots: Iterable[Any]) -> Iterator[None]:
     """Restore on leaving all that SymPy has written into frames and points in the meantime.
 
     ``Point.vel``, ``Point.pos_from`` and ``ReferenceFrame.dcm`` keep what they compute in the objects. A point without

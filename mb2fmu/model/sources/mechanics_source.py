@@ -45,7 +45,7 @@ class GeneralizedSpeeds:
         return (*self.independent, *self.dependent)
 
 
-def is_mechanics(candidate: object) -> bool:
+def is_mechanics_source(candidate: object) -> bool:
     """Return whether ``candidate`` is a mechanics source."""
     return isinstance(candidate, System | KanesMethod | LagrangesMethod | Parts | RecordBasedMechanics)
 

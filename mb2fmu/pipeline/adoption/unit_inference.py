@@ -29,7 +29,7 @@ from mb2fmu.model.checks.mechanics_units import (
     RATE,
     TORQUE,
     format_exponents,
-    require_units_of_places,
+    require_expression_units,
 )
 from mb2fmu.model.checks.unit_exponent_equations import (
     ZERO,
@@ -81,7 +81,7 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
     """
     uses = collect_mechanics_expressions(mechanics)
     equations = UnitEquations()
-    require_units_of_places(equations, mechanics, uses)
+    require_expression_units(equations, mechanics, uses)
     equations.wish_pure_integers()
     symbols = list(symbols)
     for symbol in symbols:
@@ -95,16 +95,16 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
         found = equations.unit_of_expression(symbol)
         if found is None:
             free.add(symbol)
-        names[symbol] = "1" if found is None else format_unit(found, angular=symbol in angles)
+        names[symbol] = "1" if found is None else format_inferred_unit(found, angular=symbol in angles)
     contradictions = tuple(
-        f"{each.place}: the terms of {each.expression} differ in units by {format_unit(each.difference)}"
+        f"{each.place}: the terms of {each.expression} differ in units by {format_inferred_unit(each.difference)}"
         + (f" (units from {each.earlier})" if each.earlier else "")
         for each in equations.contradictions
     )
     return InferredUnits(names, frozenset(free), tuple(dict.fromkeys(contradictions)))
 
 
-def format_unit(unit: Exponents, *, angular: bool = False) -> str:
+def format_inferred_unit(unit: Exponents, *, angular: bool = False) -> str:
     """Return exponents in Modelica's notation; ``angular``: an angle, or per angle, for people and importers."""
     if angular and unit in {ZERO, RATE, exponents(s=-2)}:
         return {ZERO: "rad", RATE: "rad/s"}.get(unit, "rad/s2")

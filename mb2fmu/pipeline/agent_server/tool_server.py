@@ -37,7 +37,7 @@ _VALIDATED: Mapping[int, str] = {0: "validated", 1: "not validated"}
 _AUDITED: Mapping[int, str] = {0: "no errors found", 1: "errors found", 4: "no errors found, not run: no binary for it"}
 
 
-class MechanismTools:
+class AgentTools:
     """The tools of one folder; their docstrings are what agents read.
 
     Args:
@@ -212,7 +212,7 @@ def _make_agent_tool_server(folder: Path) -> MCPServer[Any]:
     from mcp.server.mcpserver import MCPServer
 
     server: MCPServer[Any] = MCPServer("mb2fmu", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    tools = MechanismTools(folder)
+    tools = AgentTools(folder)
     for name in TOOL_NAMES:
         server.add_tool(_make_tool(getattr(tools, name)), name=name, structured_output=False)
     return server

@@ -75,7 +75,7 @@ def derive(
         plan = formulations.plan_constraint_treatment(
             read, options.get("constraints", "auto"), baumgarte, options.get("independent", ())
         )
-        read = formulations.add_stabilization_rate(read, plan.treatment, plan.baumgarte)
+        read = formulations.add_stabilization_rate_parameter(read, plan.treatment, plan.baumgarte)
         tried = _list_candidate_equations(read, method)
         treated = [plan.apply(one) for one in tried]
     with stage("lower"):

@@ -14,8 +14,8 @@ from mb2fmu.compiler.program.scalar_program import Program, read_initial_discret
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import RightHandSideAccuracy
-    from mb2fmu.compiler.evaluation.numpy_evaluator import DiscreteMemoryLookup
-    from mb2fmu.fmu.toolchain import CompiledProgram, Compiler
+    from mb2fmu.compiler.evaluation.numpy_evaluator import DiscreteMemoryByPosition
+    from mb2fmu.fmu.toolchain import CompiledEntryPoint, Compiler
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class CompilableProgram(Program):
         """Return the program as one that can be compiled."""
         return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
 
-    def compile(self, entry: str = "rhs", *, compiler: Compiler | None = None) -> CompiledProgram:
+    def compile(self, entry: str = "rhs", *, compiler: Compiler | None = None) -> CompiledEntryPoint:
         """Return an entry point as machine code for this computer: ``f(t, x, r, p)``, of one instance or a row of each.
 
         Args:
@@ -39,9 +39,9 @@ class CompilableProgram(Program):
         Raises:
             ToolError: If there is no compiler, or it fails.
         """
-        from mb2fmu.fmu.toolchain import compile_program
+        from mb2fmu.fmu.toolchain import compile_entry_point
 
-        return compile_program(self, entry, compiler)
+        return compile_entry_point(self, entry, compiler)
 
 
 class ProgramEntryPointCallable(Protocol):
@@ -79,7 +79,7 @@ class RightHandSide:
     evaluate_outputs: ProgramEntryPointCallable
     output_names: tuple[str, ...]
     program: CompilableProgram
-    memory: DiscreteMemoryLookup | None = None
+    memory: DiscreteMemoryByPosition | None = None
 
     def __repr__(self) -> str:
         """Return a line: meaning of the vectors' entries."""
@@ -187,8 +187,8 @@ class _EntryWithMemory:
         memory: Finds it, in NumPy.
     """
 
-    compiled: CompiledProgram
-    memory: DiscreteMemoryLookup
+    compiled: CompiledEntryPoint
+    memory: DiscreteMemoryByPosition
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
         """Return the results; where there is no memory the initial one is taken: then there is no solution either."""

@@ -15,7 +15,7 @@ from mb2fmu.analysis.studies.compiled_model_ensembles import BatchFunction, Batc
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_run_arguments import BatchResult, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchResult, BatchTimeGrid
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
     from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
     from mb2fmu.compiler.program.scalar_program import Program
-    from mb2fmu.fmu.toolchain import CompiledIntegrator, CompiledProgram
+    from mb2fmu.fmu.toolchain import CompiledEntryPoint, CompiledIntegrator
 
 Floats = npt.NDArray[np.float64]
 
@@ -141,7 +141,7 @@ def _compile_entry_points(program: Program) -> _ProgramEntryPoints:
     from mb2fmu.fmu import toolchain
 
     def entry(name: str) -> BatchFunction:
-        return _compile_batch_function_lazily(cache(lambda: toolchain.compile_program(program, name)))
+        return _compile_batch_function_lazily(cache(lambda: toolchain.compile_entry_point(program, name)))
 
     def there(name: str) -> BatchFunction | None:
         return entry(name) if name in program.entries and program.entries[name].results else None
@@ -232,7 +232,7 @@ def _add_jacobian(program: Program, name: str) -> ProgramWithDerivatives:
     return native
 
 
-def _compile_batch_function_lazily(program: Callable[[], CompiledProgram]) -> BatchFunction:
+def _compile_batch_function_lazily(program: Callable[[], CompiledEntryPoint]) -> BatchFunction:
     """Return the program, compiled when it is first needed, as a function of t, x, r, p."""
 
     def call(t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -332,7 +332,7 @@ def _compute_instance_derivatives(
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
-    start = replace(analysis.set_operating_point_start(definition, equations, {}), x=x, p=p, t=time_grid.start)
+    start = replace(analysis.make_operating_point_start(definition, equations, {}), x=x, p=p, t=time_grid.start)
     study = analysis.make_sensitivity_request(
         definition,
         equations,

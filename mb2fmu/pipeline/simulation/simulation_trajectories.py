@@ -180,9 +180,9 @@ class SimulationTrajectories(ABC):
             ValidationError: For every name that is none; if there is no such form.
             ToolError: If matplotlib is not installed.
         """
-        from mb2fmu.report.figures.figure_style import check_figure_file, draw_variable_panels, render_figure
+        from mb2fmu.report.figures.figure_style import choose_figure_format, draw_variable_panels, render_figure
 
-        form = "svg" if save is None else check_figure_file(Path(save))
+        form = "svg" if save is None else choose_figure_format(Path(save))
         wanted = names or self.choose_plot_names()
         self.check(wanted)
         chosen = [(name, self.units[name], self[name]) for name in wanted]
@@ -361,7 +361,7 @@ class SimulationStoppedError(ToolError):
         self.simulation = simulation
 
 
-def check_parquet() -> None:
+def require_parquet_support() -> None:
     """Raise, before anything runs, if no Parquet file can be written.
 
     Raises:

@@ -43,7 +43,7 @@ def linearize(
         '3.132 rad/s'
     """
     derivation = derive(model, arguments=arguments, observer=observer, **options)
-    start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at or {}, trim)
+    start = analysis.make_operating_point_start(derivation.definition, derivation.equations, at or {}, trim)
     with StageStopwatch(observer)("linearize"):
         linearizer = analysis.OperatingPointLinearizer(derivation.equations, derivation.program)
         return linearizer.linearize(start, search=search)
@@ -85,7 +85,7 @@ def sweep(
     numbers = [float(value) for value in values]
 
     def start_for(value: float) -> analysis.OperatingPointStart:
-        return analysis.set_operating_point_start(definition, equations, {**(at or {}), name: value}, trim)
+        return analysis.make_operating_point_start(definition, equations, {**(at or {}), name: value}, trim)
 
     declared = (*definition.coordinates, *definition.speeds, *definition.auxiliary_states)
     units = {item.name: item.unit for item in (*declared, *definition.inputs, *definition.parameters)}
@@ -128,7 +128,7 @@ def sensitivities(
     """
     derivation = derive(model)
     definition, equations = derivation.definition, derivation.equations
-    start = analysis.set_operating_point_start(definition, equations, at or {})
+    start = analysis.make_operating_point_start(definition, equations, at or {})
     study = analysis.make_sensitivity_request(
         definition, equations, start, of, to, stop=stop, step=step, tolerance=tolerance
     )

@@ -194,7 +194,7 @@ def _compute_motion_sensitivities(
 ) -> analysis.Sensitivities:
     """Return the motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
-    start = analysis.set_operating_point_start(definition, equations, at)
+    start = analysis.make_operating_point_start(definition, equations, at)
     tolerance = _TOLERANCE_WITH_INPUTS if experiment.inputs else _INTEGRATION_TOLERANCE
     study = analysis.make_sensitivity_request(
         definition, equations, start, experiment.names, tuple(at), tolerance=tolerance
@@ -326,7 +326,7 @@ def _list_unknowns(
     """Return the unknowns, with each one's FMU name, experiment (−1: all) and place."""
     d = derivation.definition
     parameters = {p.name: p for p in d.parameters if not p.calculated}
-    start = analysis.set_operating_point_start(d, derivation.equations, {})
+    start = analysis.make_operating_point_start(d, derivation.equations, {})
     states = dict(zip(start.names, start.x.tolist(), strict=True))
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.parameters)
     units = {each.name: each.unit for each in declared}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mb2fmu.analysis.studies.resolved_study import InputSignal, ResolvedStudy, resolve_study_names
 from mb2fmu.analysis.studies.study_case_runner import CaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import (
     CaseExecutionEngine,
@@ -20,8 +21,7 @@ from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessCaseEngine,
     run_study_cases,
 )
-from mb2fmu.analysis.studies.study_cases import InputSignal, ResolvedStudy, resolve_study_names
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, parse_study_plan, plan_lacks_fmu_and_model
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, names_neither_fmu_nor_model, parse_study_plan
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
@@ -160,7 +160,7 @@ def _prepare_study(
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
     from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
-    if plan_lacks_fmu_and_model(plan, earlier):
+    if names_neither_fmu_nor_model(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
     table: ValidationDataTable | None = None

@@ -28,7 +28,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
-from mb2fmu.pipeline.simulation.simulation_trajectories import check_parquet, format_parquet
+from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet, require_parquet_support
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
@@ -223,7 +223,7 @@ def _check_request(masters: Sequence[str], *, parquet: bool) -> None:
             [Fault(f"{n!r} is not known", "--masters", f"name {', '.join(FOREIGN_MASTERS)}") for n in unknown],
         )
     if parquet:
-        check_parquet()
+        require_parquet_support()
 
 
 def run_coupled_system(

@@ -62,7 +62,7 @@ def check_figure_packages() -> None:
     require_packages("a picture in a file", "matplotlib")
 
 
-def check_figure_file(path: Path) -> str:
+def choose_figure_format(path: Path) -> str:
     """Return the form that the name of a figure's file requests, one of :data:`FIGURE_FORMATS`.
 
     Raises:

@@ -166,7 +166,7 @@ def _form_report_page(
             result,
             [
                 *event_tables.list_event_failures(result),
-                *coverage_section.list_exercise_failures(result),
+                *coverage_section.list_coverage_failures(result),
                 *list_measurement_failures(result.tables),
             ],
             "; ".join(filter(None, counts)),

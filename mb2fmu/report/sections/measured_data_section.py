@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.pages.report_page_records import ErrorRow
-from mb2fmu.report.sections.validation_sections import error_bar_width, make_display_number
+from mb2fmu.report.sections.validation_sections import error_ratio_bar_width, make_display_number
 from mb2fmu.validation.data.measured_data_comparison import DataColumnComparison, MeasuredTableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
@@ -85,7 +85,7 @@ def _form_column_row(result: MeasuredTableComparison, column: DataColumnComparis
         error=make_display_number(column.error),
         bound=make_display_number(column.tolerance),
         ratio=make_display_number(column.ratio),
-        bar_length=error_bar_width(column.ratio),
+        bar_length=error_ratio_bar_width(column.ratio),
         when=make_display_number(column.time),
         verdict=column.verdict,
         state="good" if column.verdict == "passed" else "bad",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from mb2fmu.fmu.integration_method_table import find_solver_by_kind
+from mb2fmu.fmu.integration_method_table import find_integration_method_by_kind
 from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
@@ -165,7 +165,7 @@ _PROJECTION_ACCURACY_TEXT = (
 
 def _describe_solver(solver: FmuSolverSettings, step: float) -> str:
     """Return solver and step or tolerance, in words."""
-    row = find_solver_by_kind(solver.kind)
+    row = find_integration_method_by_kind(solver.kind)
     if row.fixed:
         return f"{row.title}, fixed step {format_declared_number(solver.internal_step or step)} s"
     return f"{row.title}, relative tolerance {format_declared_number(solver.tolerance)}"

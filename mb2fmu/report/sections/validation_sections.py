@@ -110,7 +110,7 @@ def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[
             error=make_display_number(v.error),
             bound=make_display_number(v.bound),
             ratio=make_display_number(v.ratio),
-            bar_length=error_bar_width(v.ratio),
+            bar_length=error_ratio_bar_width(v.ratio),
             when=make_display_number(v.at),
             verdict=v.verdict,
             state=_VERDICT_COLOURS[v.verdict],
@@ -162,7 +162,7 @@ def form_error_row(result: VariableResult | InvariantResult) -> ErrorRow:
         error=make_display_number(error),
         bound=make_display_number(result.bound),
         ratio=make_display_number(result.ratio),
-        bar_length=error_bar_width(result.ratio),
+        bar_length=error_ratio_bar_width(result.ratio),
         when=make_display_number(result.at),
         verdict=result.verdict,
         state=_VERDICT_COLOURS[result.verdict],
@@ -467,7 +467,7 @@ def _chart_columns(charts: int) -> int:
     return 382 if charts > _MANY_CHARTS else 764
 
 
-def error_bar_width(ratio: float) -> float:
+def error_ratio_bar_width(ratio: float) -> float:
     """Return a bar of 12.5 % per decade; the bound stands at 75 %, where the style sheet marks it."""
     if not math.isfinite(ratio):
         return 100.0

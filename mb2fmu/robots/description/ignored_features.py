@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from mb2fmu.robots.description.robot_description import RobotDescription
-from mb2fmu.robots.robot_display_names import list_names
+from mb2fmu.robots.robot_display_names import format_name_list
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
@@ -27,10 +27,10 @@ def describe_ignored_features(
     rubbing = [j.name for j in joints if j.friction and (settings.friction != "stick" or j.name not in acting)]
     if rubbing:
         how = "" if settings.friction else " (--friction stick adds it)"
-        yield f"Coulomb friction is left out{how}: joint{list_names(rubbing)}"
+        yield f"Coulomb friction is left out{how}: joint{format_name_list(rubbing)}"
     tendons = [tendon.name for tendon in description.tendons if tendon.friction]
     if tendons:
-        yield f"Coulomb friction is left out: tendon{list_names(tendons)}"
+        yield f"Coulomb friction is left out: tendon{format_name_list(tendons)}"
     bounded = [joint.name for joint in joints if np.isfinite(joint.limits.lower) or np.isfinite(joint.limits.upper)]
     if bounded and settings.limits is None:
         what = "the range of joints is declared as bounds of their variables, without hard stops"

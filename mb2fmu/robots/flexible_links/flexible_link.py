@@ -112,7 +112,7 @@ def make_flexible_links(
     return tuple(found)
 
 
-def replace_link_inertias(description: RobotDescription, flexible: Sequence[FlexibleLink]) -> RobotDescription:
+def set_flexible_link_inertias(description: RobotDescription, flexible: Sequence[FlexibleLink]) -> RobotDescription:
     """Return a description in which links that bend have the inertia of their elastic data, with notes on it."""
     bending = {link.name: link for link in flexible}
     links, notes = [], list(description.notes)

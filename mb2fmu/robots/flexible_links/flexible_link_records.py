@@ -13,11 +13,11 @@ import sympy as sm
 from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import Point, ReferenceFrame, Vector
 
-from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnBending
+from mb2fmu.mechanics.mechanism.records.appearance_records import DrawnFlexibleMesh
 from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_components
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, ForceLoad, Frame, KinematicPoint
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem, FlexibleMeshShape
 from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 
@@ -82,11 +82,11 @@ class FlexibleLinkRecords:
             name = f"elastic load {number} of {link.body.name} at {point.name}"
             yield ForceLoad(name, self._find_point(link, point), self._read_vector(force), body)
 
-    def form_bendings(self, appearance: Sequence[AppearanceItem]) -> Iterator[DrawnBending]:
+    def form_bendings(self, appearance: Sequence[AppearanceItem]) -> Iterator[DrawnFlexibleMesh]:
         """Yield the surfaces of links that bend."""
         for item in appearance:
             if isinstance(item, FlexibleMeshShape) and item.origin in self.point_of:
-                yield DrawnBending(
+                yield DrawnFlexibleMesh(
                     body=str(item.body.name),
                     point=self.point_of[item.origin],
                     frame=self.frame_of[item.body.frame],

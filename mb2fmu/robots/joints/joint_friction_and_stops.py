@@ -42,7 +42,7 @@ class JointFrictionAndRange:
     upper: float
 
 
-def find_joint_passive_efforts(
+def find_joint_friction_and_ranges(
     tree: RobotPartTree, variables: Mapping[int, RobotJointSymbols]
 ) -> tuple[JointFrictionAndRange, ...]:
     """Return friction and range of every joint with its own coordinate that is not prescribed.

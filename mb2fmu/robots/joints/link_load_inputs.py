@@ -14,16 +14,16 @@ from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
 from mb2fmu.robots.joints.inverse_dynamics_setup import choose_excitation_frequency
-from mb2fmu.robots.robot_settings import LoadSetting, LoadWord
+from mb2fmu.robots.robot_settings import LoadWord, RobotLoadSetting
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
-from mb2fmu.robots.tree.tree_inertia import compute_twists
+from mb2fmu.robots.tree.tree_inertia_and_stability import compute_part_poses_and_twists
 
 _ZERO_TOLERANCE = 1e-9
 _LOAD_UNITS: dict[LoadWord, str] = {"force": "N", "torque": "N.m"}
 
 
 def declare_load_inputs(
-    loads: Sequence[LoadSetting], links: Sequence[str], notes: list[str]
+    loads: Sequence[RobotLoadSetting], links: Sequence[str], notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Input, ...]]:
     """Return the name of each load in the FMU, and its components as inputs: force before torque.
 
@@ -86,7 +86,7 @@ def make_link_load_signals(
         first: Number of excitations before these.
     """
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-    poses, columns = compute_twists(mechanics.tree, positions)
+    poses, columns = compute_part_poses_and_twists(mechanics.tree, positions)
     signals: dict[sm.Expr, sm.Expr] = {}
     for k, item in enumerate(inputs):
         load = mechanics.loads[k // 3]

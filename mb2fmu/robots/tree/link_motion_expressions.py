@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import differentiate_along_rates
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanics.mechanism.records.mechanism_records import KinematicVectorSymbols
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import differentiate_along_rates
 from mb2fmu.robots.tree.exact_sympy_components import ZERO
 
 

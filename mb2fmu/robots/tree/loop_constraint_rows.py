@@ -16,8 +16,11 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, VelocityConstraints
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, differentiate_along_rates
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    coordinate_rates,
+    differentiate_along_rates,
+)
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.robots.description.robot_description import Array, Pose, RobotLoop
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree

@@ -11,11 +11,6 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    DynamicsymbolMap,
-    coordinate_rates,
-    plain_symbols,
-)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     Components,
@@ -31,6 +26,11 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternion_frames,
     stabilize_quaternion_length,
+)
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    DynamicsymbolMap,
+    coordinate_rates,
+    plain_symbols,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs
@@ -49,7 +49,7 @@ from mb2fmu.robots.tree.exact_sympy_components import (
     make_exact_sympy_number,
     read_constant_components,
 )
-from mb2fmu.robots.tree.link_load_records import make_motion_vector_symbols, read_link_loads
+from mb2fmu.robots.tree.link_load_and_motion_records import make_motion_vector_symbols, read_link_loads
 from mb2fmu.robots.tree.loop_constraint_rows import (
     LoopConstraintWriter,
     choose_independent_speeds,

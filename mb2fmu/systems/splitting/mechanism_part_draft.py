@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     ForceLoad,
@@ -17,6 +16,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates
 from mb2fmu.systems.splitting.exchanged_forces import (
     ExchangedForce,
     find_mechanism_parts_under_load,

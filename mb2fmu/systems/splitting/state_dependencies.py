@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     ForceLoad,
@@ -18,6 +17,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
     list_load_magnitudes,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates
 
 Symbols = frozenset[sm.Symbol]
 NO_STATES: Symbols = frozenset()

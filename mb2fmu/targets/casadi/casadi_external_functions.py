@@ -23,7 +23,7 @@ from mb2fmu.compiler.program.scalar_program import (
 )
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedFunction
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newton_bodies

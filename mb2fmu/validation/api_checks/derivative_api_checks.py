@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
+from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlanner,
     list_state_and_input_changes,
@@ -191,7 +191,7 @@ def _compare_partial_derivatives(
     reference, places = comparison.scenario.reference, comparison.state_places()
     names, row = comparison.simulation.names, comparison.scenario.row
     columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-    x, attractor_rate = comparison.simulation.values[row, columns], choose_attractor_rate(comparison.definition)
+    x, attractor_rate = comparison.simulation.values[row, columns], choose_stabilization_rate(comparison.definition)
     largest, stabilization_effect = (
         comparison.magnitudes(),
         compute_stabilization_effect(reference, directions, row, x, parameters, attractor_rate),

@@ -12,7 +12,7 @@ import sympy as sm
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf import Array

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.mechanics.equations.event_equations import mode_change_indicator
+from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
 from mb2fmu.mechanics.equations.latch_equations import Latches
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralRow
 from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions
@@ -516,7 +516,7 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iter
 def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.mode_change_due:
-        yield Assignment(e.contacts.mode_change_due, mode_change_indicator(e.contacts, e.latches, e.u))
+        yield Assignment(e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, e.u))
 
 
 def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:

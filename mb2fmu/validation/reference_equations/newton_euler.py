@@ -17,7 +17,7 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlan, ExpressionPlanner, solve_linear_system
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, evaluate_kinematic_quantities

@@ -17,8 +17,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPositionRow
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.expression_traversal import list_free_symbols
 from mb2fmu.model.model_definition import ModelDefinition

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
-from mb2fmu.model.scales.characteristic_units import choose_attractor_rate
+from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.model.supported_functions import LookupTableDerivative, StickingSign
 from mb2fmu.validation.source_checks.acceleration_sampling import (
     RANDOM_POINT_COUNT,
@@ -154,7 +154,7 @@ class _SourceObjectEquations:
     ) -> None:
         self._definition = definition
         self._positions_are_contradicted = bool(mechanism.contradicted_positions)
-        self._rate, self._usual_rate = mechanism.stabilization_rate, choose_attractor_rate(mechanism.declared)
+        self._rate, self._usual_rate = mechanism.stabilization_rate, choose_stabilization_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
         self.left_out: list[str] = []
         self.indefinite_points = 0

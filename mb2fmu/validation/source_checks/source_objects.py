@@ -18,7 +18,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
-from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_sympy_caches
+from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_as_position_origin
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 
@@ -147,7 +147,7 @@ def keep_mechanics_untouched(mechanics: Mechanics) -> Iterator[None]:
     Args:
         mechanics: Frames and points that its parts are linked with, directly or not, are restored.
     """
-    with restore_sympy_caches(_list_frames_and_points(mechanics)):
+    with restore_frames_and_points(_list_frames_and_points(mechanics)):
         yield
 
 

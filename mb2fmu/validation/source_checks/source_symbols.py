@@ -13,7 +13,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.model.expression_traversal import (
     iterate_distinct_subexpressions,
     lambdify_with_shared_parts,

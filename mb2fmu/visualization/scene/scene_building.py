@@ -14,11 +14,11 @@ from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
-from mb2fmu.mechanics.formulations.generalized_force_projection import (
+from mb2fmu.mechanics.formulations.applied_load_vectors import (
     express_in_inertial_frame,
     split_load_into_vectors,
 )
-from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnBending, DrawnLoad
+from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnFlexibleMesh, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
@@ -273,7 +273,7 @@ class _SceneBuilder:
         return [(i.name, sm.sympify(d.experiment.signals.get(i.symbol, i.start))) for i in d.inputs]
 
 
-def _bending_mesh(bending: DrawnBending) -> TriangleMesh:
+def _bending_mesh(bending: DrawnFlexibleMesh) -> TriangleMesh:
     """Return the triangles of a surface that bends, in the precision of pages."""
     return TriangleMesh(
         bending.vertices.astype(np.float32), bending.faces.astype(np.uint32), bending.shapes.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Events in numbers (``event_update_derivatives.py``) and in FMUs (``events.c``): modes, states agree to the bit."""
+"""Events in numbers (``event_effects_and_derivatives.py``) and in FMUs (``events.c``): states agree to the bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
-from mb2fmu.analysis.event_update_derivatives import ModeChangeProcessor, MotionPointSensitivity
+from mb2fmu.analysis.event_effects_and_derivatives import MotionPointWithDerivatives, ProgramEventProcessor
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
 from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.scalar_program import read_initial_discrete_memory
@@ -113,7 +113,7 @@ def frozen():
     derivation = derive(machine(), method="kane")
     p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
     program, none = convert_switches_to_modes(derivation.program), np.zeros(0)
-    return program, p, ModeChangeProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
+    return program, p, ProgramEventProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
 
 
 def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
@@ -127,7 +127,7 @@ def differences(frozen, unit: InC, count: int) -> tuple[int, int, int]:
         memory, x = own.memory.copy(), near_surfaces(draw, names)
         for t in (float(draw.choice([0.0, 0.1, 0.25])), 0.5):  # the second from the modes of the first
             begins, theirs = x.copy(), x.copy()
-            at = MotionPointSensitivity(t, x, np.zeros((0, len(x))), np.zeros(0))
+            at = MotionPointWithDerivatives(t, x, np.zeros((0, len(x))), np.zeros(0))
             try:
                 own.set_initial_modes(at) if t < 0.5 else own.settle_modes_and_events(at)
                 found = True
@@ -155,7 +155,7 @@ def test_modes_and_states_have_the_same_bits(frozen, tmp_path):
     assert differ == 0
     assert happened > 70
     assert lost < 70
-    with patch.object(ModeChangeProcessor, "_let_go", lambda *_, **__: None):  # a fault on the other side
+    with patch.object(ProgramEventProcessor, "_let_go", lambda *_, **__: None):  # a fault on the other side
         assert differences(frozen, unit, 40)[0] > 0
 
 
@@ -181,7 +181,7 @@ def test_a_sign_without_effect_is_that_of_the_state_however_it_is_driven(in_band
     own.memory = np.array(read_initial_discrete_memory(program))
     memory = own.memory.copy()
     at, theirs = (
-        MotionPointSensitivity(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)),
+        MotionPointWithDerivatives(0.0, np.array([0.0, -0.5]), np.zeros((0, 2)), np.zeros(0)),
         np.array([0.0, -0.5]),
     )
     own.set_initial_modes(at)
@@ -200,5 +200,5 @@ def in_band(tmp_path_factory):
     derivation = derive(foot(), method="kane")
     p = np.array([item.value for item in derivation.definition.parameters if not item.calculated])
     program, none = convert_switches_to_modes(derivation.program), np.zeros(0)
-    own = ModeChangeProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
+    own = ProgramEventProcessor(program, lambda _: none, p, np.zeros((0, len(p))))
     return program, p, own, InC(program, tmp_path_factory.mktemp("foot"))

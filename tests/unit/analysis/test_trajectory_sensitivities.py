@@ -163,7 +163,7 @@ def test_inputs_that_jump_are_held_to_the_instant():
     model.parameter(stiffness, 4.0, "N/m")
     model.input(push, 0.0, "N")
     derivation = pipeline.derive(model)
-    start = analysis.set_operating_point_start(derivation.definition, derivation.equations, {})
+    start = analysis.make_operating_point_start(derivation.definition, derivation.equations, {})
     study = analysis.make_sensitivity_request(
         derivation.definition, derivation.equations, start, ("x",), ("k",), stop=0.7, step=0.1, tolerance=1e-12
     )

@@ -14,7 +14,7 @@ from sympy.physics import mechanics as me
 
 import mb2fmu
 from mb2fmu import Model, Parts, pipeline
-from mb2fmu.analysis import linearize, set_operating_point_start
+from mb2fmu.analysis import linearize, make_operating_point_start
 from mb2fmu.cli import commands
 from mb2fmu.errors import AnalysisError
 from mb2fmu.report.figures.eigenvalue_figure import draw_eigenvalues, format_eigenvalues
@@ -96,11 +96,11 @@ def test_an_input_is_found_however_large_it_is():
 def test_loops_are_closed_far_from_where_they_start_or_it_is_said_that_they_cannot_be():
     derivation = pipeline.derive(MODELS / "four_bar.py", method="tmt")
     for angle in (0.6, 2.5, 3.6):
-        start = set_operating_point_start(derivation.definition, derivation.equations, {"q1": angle}, ["torque"])
+        start = make_operating_point_start(derivation.definition, derivation.equations, {"q1": angle}, ["torque"])
         point = linearize(derivation.equations, derivation.program, start).point
         assert point.x[0] == angle
         assert abs(np.exp(1j * np.cumsum(point.x[:3])) @ [0.8, 2.0, 1.0] - 2.0) < 1e-9
-    start = set_operating_point_start(derivation.definition, derivation.equations, {"q1": 1.0, "lb": 0.5}, ["torque"])
+    start = make_operating_point_start(derivation.definition, derivation.equations, {"q1": 1.0, "lb": 0.5}, ["torque"])
     with pytest.raises(AnalysisError, match=r"holonomic\[1\] = .* with q1 kept as given"):
         linearize(derivation.equations, derivation.program, start)
 
@@ -275,7 +275,7 @@ def test_the_benchmark_bicycle():
     for speed, published in BENCHMARK.items():
         at = {"rear_rate": -speed / 0.3, "front_rate": -speed / 0.35, "v": speed, "lean_rate": 0.0}
         at = {name: value for name, value in at.items() if name in derivation.program.layout.states}
-        start = set_operating_point_start(derivation.definition, derivation.equations, at)
+        start = make_operating_point_start(derivation.definition, derivation.equations, at)
         found = linearize(derivation.equations, derivation.program, start)
         assert found.point.motion == ("steady" if speed else "equilibrium")
         for value in published:

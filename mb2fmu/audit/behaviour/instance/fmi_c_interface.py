@@ -164,7 +164,7 @@ def _allocator_library() -> c.CDLL:
 
 
 @dataclass
-class ProcessInstantiationState:
+class LibraryInstantiationState:
     """State of this process that all users of a library share.
 
     Attributes:
@@ -199,7 +199,7 @@ class FmuLibrary:
     violations: dict[str, str] = field(default_factory=dict, compare=False)
     trial_budget: TrialBudget = field(default_factory=TrialBudget, compare=False)
     path: Path = Path()
-    process_state: ProcessInstantiationState = field(default_factory=ProcessInstantiationState, compare=False)
+    process_state: LibraryInstantiationState = field(default_factory=LibraryInstantiationState, compare=False)
     read_plans: dict[tuple[int, ...], GroupedReadPlan] = field(default_factory=dict, compare=False, repr=False)
     _status_functions: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 

@@ -185,7 +185,7 @@ def _run_step_pattern(
 
 
 @register_trial("Co-Simulation against Model Exchange", "steps.exchange", interfaces=CO_SIMULATION, weight=2.0)
-def try_against_model_exchange(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_motion_against_model_exchange(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
     model_exchange, variables = make_model_exchange_fixture(fixture), list_continuous_variables(fixture)
     if model_exchange is None or not variables:

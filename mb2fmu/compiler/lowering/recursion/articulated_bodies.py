@@ -24,8 +24,8 @@ from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, li
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
 from mb2fmu.compiler.lowering.recursion.multi_link_speeds import (
     CoupledInertia,
-    couple_particle_group,
-    find_shared_speeds,
+    couple_particle_group_inertia,
+    find_multi_link_speeds,
     shift_coupled_force,
     shift_coupled_inertia,
     shift_coupled_motion,
@@ -182,7 +182,7 @@ class ArticulatedBodies:
         self._loads = loads
         recursion = kinematics.recursion
         self._links = [i for i in recursion.list_carrying_links() if i not in geared]
-        self._shared = find_shared_speeds(recursion, self._links)
+        self._shared = find_multi_link_speeds(recursion, self._links)
         self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
         self._spaces = {i: self._space(i, recursion.links[i].name) for i in self._links}
         self._groups = form_particle_groups(kinematics)
@@ -306,7 +306,7 @@ class ArticulatedBodies:
         for link in self._links:
             felt[link] = CoupledInertia(form_link_spatial_inertia(g, self._rigid[link]), {}, {})
         for group in self._groups:
-            felt[group.link] = felt[group.link].plus(couple_particle_group(group, g), g)
+            felt[group.link] = felt[group.link].plus(couple_particle_group_inertia(group, g), g)
         for link in (*reversed(self._links), 0):
             rows = felt.pop(link).rows(self._shared.at[link], g)
             space = self._spaces.get(link)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.multi_link_speeds import couple_particle_group
+from mb2fmu.compiler.lowering.recursion.multi_link_speeds import couple_particle_group_inertia
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
     form_link_inertias_with_particle_groups,
@@ -88,7 +88,7 @@ class CompositeBodies:
         """Add the groups of particles to the entries of M; return the force of each of their speeds on their link."""
         carried: dict[int, dict[int, SpatialVector]] = {}
         for group in self._groups:
-            coupled = couple_particle_group(group, self._g)
+            coupled = couple_particle_group_inertia(group, self._g)
             for place, entry in coupled.mass.items():
                 entries[place] = self._g.b.add(entries[place], entry)
             for i, force in coupled.momenta.items():

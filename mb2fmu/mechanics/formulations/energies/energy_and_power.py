@@ -25,6 +25,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EnergyBalance
+from mb2fmu.mechanics.formulations.applied_load_vectors import express_in_inertial_frame, form_load_power
 from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     MAX_OPERATIONS,
     GeneralizedForces,
@@ -33,7 +34,6 @@ from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     integrate_expression,
     is_conservative,
 )
-from mb2fmu.mechanics.formulations.generalized_force_projection import express_in_inertial_frame, form_load_power
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (

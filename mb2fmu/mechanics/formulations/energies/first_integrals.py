@@ -31,8 +31,8 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
 )
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_mechanism_state
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import replace_symbols
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 

@@ -32,9 +32,9 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
     NumericConstraints,
     make_parameter_completion_function,
 )
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates, time_derivative
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 GIVEN_FORM_HEADLINE = "a closed form that the model says cannot be used:"

@@ -30,26 +30,26 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
-from mb2fmu.mechanics.formulations.energies.energy_and_power import (
-    kinetic_energy,
-    potential_energy,
-    potential_energy_of_loads,
-)
-from mb2fmu.mechanics.formulations.generalized_force_projection import (
+from mb2fmu.mechanics.formulations.applied_load_vectors import (
     express_in_inertial_frame,
     form_actuator_magnitude,
     form_load_power,
     list_applied_loads,
 )
+from mb2fmu.mechanics.formulations.energies.energy_and_power import (
+    kinetic_energy,
+    potential_energy,
+    potential_energy_of_loads,
+)
 from mb2fmu.mechanics.formulations.outputs.reaction_wrenches import ReactionWrenches
 from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import invert_blocks
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     ExpressionOutput,
     RequestedOutput,
     UnavailableOutput,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import invert_block_matrix
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
     ZERO,
@@ -559,7 +559,7 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
             "request the momentum of a speed",
         )
     momenta = {j: k.name(_speed_momentum(j, k), f"p_{m.u[j].name}") for j in range(len(m.u))}
-    inverse = invert_blocks(m.kinematics.matrix) if requested_coordinates else sm.zeros(0)
+    inverse = invert_block_matrix(m.kinematics.matrix) if requested_coordinates else sm.zeros(0)
 
     def of_coordinate(r: int) -> sm.Expr:
         """Return ∂T/∂q'_r."""

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import find_nonintegrable_velocities
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import find_nonintegrable_velocities
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 

@@ -17,7 +17,7 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.assembly.assembly_branches import CLOSURE_TOLERANCE, RANK_TOLERANCE
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     compute_row_norm_divisors,
     typical_row_lengths,

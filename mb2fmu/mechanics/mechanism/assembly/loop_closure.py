@@ -23,8 +23,11 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
     make_parameter_completion_function,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import free_parameter_values, start_speed_faults
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternion_coordinates
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import (
+    free_parameter_values,
+    start_speed_faults,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +47,7 @@ def solve_loop_closure_start_values(mechanism: Mechanism) -> Mechanism:
     if not mechanism.position_rows:
         return mechanism
     q = _solve_coordinates(mechanism, make_parameter_completion_function(mechanism)(free_parameter_values(mechanism)))
-    for group in find_quaternions((frame.rotation for frame in mechanism.frames), mechanism.q):
+    for group in find_quaternion_coordinates((frame.rotation for frame in mechanism.frames), mechanism.q):
         if all(mechanism.declared.coordinates[index].kind == "guess" for index in group):
             q[list(group)] /= np.linalg.norm(q[list(group)])
     declared = mechanism.declared

@@ -31,15 +31,15 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import make_grouped_expression_evaluator
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_completion_function
 from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceVectors, NumericLoadTables
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    coordinate_rates,
-    differentiate_along_rates,
-    partial_derivative,
-)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,
     VectorTerms,
+)
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    coordinate_rates,
+    differentiate_along_rates,
+    partial_derivative,
 )
 
 Array = npt.NDArray[np.float64]
@@ -62,7 +62,7 @@ class VectorTermLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class InertialFrameTerms:
+class VectorTermsInInertialFrame:
     """Terms in N's components: partials (n_terms, 3, n_u), vector, first and second rate (n_terms, 3)."""
 
     partials: Array
@@ -95,7 +95,7 @@ class _VectorTermGroups:
             )
             self._groups.append((numbers, value_positions.reshape(-1, 3, size + 3), columns))
 
-    def express_in_inertial_frame(self, values: Array, rotations: Array) -> InertialFrameTerms:
+    def express_in_inertial_frame(self, values: Array, rotations: Array) -> VectorTermsInInertialFrame:
         """Return the terms in N.
 
         Args:
@@ -108,7 +108,7 @@ class _VectorTermGroups:
             size = columns.shape[1]
             remaining_columns[numbers] = block[:, :, size:]
             partials[numbers[:, None], :, columns] = block[:, :, :size].transpose(0, 2, 1)
-        return InertialFrameTerms(
+        return VectorTermsInInertialFrame(
             partials, remaining_columns[:, :, 0], remaining_columns[:, :, 1], remaining_columns[:, :, 2]
         )
 

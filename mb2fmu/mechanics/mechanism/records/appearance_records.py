@@ -48,7 +48,7 @@ class DrawnShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DrawnBending:
+class DrawnFlexibleMesh:
     """Triangles whose vertices move by modes.
 
     Attributes:
@@ -157,4 +157,4 @@ class AppearanceRecords:
     points: tuple[KinematicPoint, ...] = ()
     notes: tuple[str, ...] = ()
     hidden_bodies: tuple[str, ...] = ()
-    bendings: tuple[DrawnBending, ...] = ()
+    bendings: tuple[DrawnFlexibleMesh, ...] = ()

@@ -41,7 +41,9 @@ QuaternionGroup = tuple[int, int, int, int]
 """Indices of the coordinates, in their order."""
 
 
-def find_quaternions(rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]) -> tuple[QuaternionGroup, ...]:
+def find_quaternion_coordinates(
+    rotations: Iterable[sm.MatrixBase], q: Sequence[sm.Symbol]
+) -> tuple[QuaternionGroup, ...]:
     """Return the coordinates that form quaternions, one group each."""
     groups: dict[QuaternionGroup, None] = {}
     for rotation in rotations:

@@ -24,8 +24,11 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
 from mb2fmu.mechanics.equations.link_recursion import RecursionQuantity
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import coordinate_rates, total_time_derivative
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad, VectorTerms
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    coordinate_rates,
+    total_time_derivative,
+)
 from mb2fmu.model.supported_functions import NoEvent
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.dyadic_components import dyadic_components, simplify_constant_matrix
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_constraint_force_locations
 from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import list_appearance_points
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
@@ -23,7 +23,7 @@ from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
-def list_needed_frames(definition: ModelDefinition) -> dict[ReferenceFrame, ReferenceFrame | None]:
+def list_frames_to_import(definition: ModelDefinition) -> dict[ReferenceFrame, ReferenceFrame | None]:
     """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
     mechanics = definition.mechanics
     axes_of_frame: dict[Any, ReferenceFrame | None] = {}
@@ -41,7 +41,7 @@ def list_needed_frames(definition: ModelDefinition) -> dict[ReferenceFrame, Refe
     return {frame: axes for frame, axes in axes_of_frame.items() if isinstance(frame, ReferenceFrame)}
 
 
-def list_needed_points(definition: ModelDefinition) -> list[Point]:
+def list_points_to_import(definition: ModelDefinition) -> list[Point]:
     """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
     mechanics = definition.mechanics
     points: list[Point] = [body.masscenter for body in mechanics_source.bodies(mechanics)]

@@ -15,16 +15,16 @@ from sympy.physics.mechanics.body_base import BodyBase
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    DynamicsymbolMap,
-    differentiate_along_rates,
-    time_derivative,
-)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ConstraintForceApplication
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     normalize_quaternions,
     vanishes_for_unit_quaternion,
+)
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    DynamicsymbolMap,
+    differentiate_along_rates,
+    time_derivative,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy

@@ -14,7 +14,7 @@ from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_equations import ContactFriction, Contacts, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, Latches, LatchRecord
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     DynamicsymbolMap,
     differentiate_along_rates,
     replace_symbols,

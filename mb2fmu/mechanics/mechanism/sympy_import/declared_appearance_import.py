@@ -12,15 +12,15 @@ from sympy.physics.vector import Vector
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.appearance_records import (
     AppearanceRecords,
-    DrawnBending,
+    DrawnFlexibleMesh,
     DrawnJoint,
     DrawnLoad,
     DrawnShape,
     JointKind,
     TracedPoint,
 )
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, VectorTerms
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.model.declarations.appearance_declarations import (
     AppearanceItem,
     BodyWithoutInertiaPicture,
@@ -165,9 +165,9 @@ def _fixed_components(
     return terms[0][1]
 
 
-def _read_bending(shape: FlexibleMeshShape, reader: AppearanceImportContext) -> DrawnBending:
+def _read_bending(shape: FlexibleMeshShape, reader: AppearanceImportContext) -> DrawnFlexibleMesh:
     """Read a surface that bends."""
-    return DrawnBending(
+    return DrawnFlexibleMesh(
         body=str(shape.body.name),
         point=_point_number(shape.origin, reader),
         frame=reader.frame_of[shape.body.frame],

@@ -8,7 +8,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.model.model_definition import ModelDefinition
 
 

@@ -17,8 +17,8 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, KinematicPoint, VectorTerms
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 
 Node = TypeVar("Node")
 _ParentMap = dict[Node, Node | None]

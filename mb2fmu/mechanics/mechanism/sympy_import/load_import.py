@@ -5,7 +5,7 @@ operations at six joints), ours are two symbols computed from the kinematics. Wr
 
 Gravity is a load like any other: a force on each mass centre. ``gravity_detection`` finds it again among the loads
 for recursions, which take it as an acceleration of the ground; the other formulations sum it up with the other loads
-(``generalized_force_projection``).
+(``applied_load_vectors``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Load,
@@ -40,6 +39,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 
 
 class LoadImportContext(Protocol):

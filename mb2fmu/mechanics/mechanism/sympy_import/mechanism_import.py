@@ -19,15 +19,6 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    DynamicsymbolMap,
-    coordinate_rates,
-    make_unique_symbol,
-    partial_derivative,
-    plain_symbols,
-    solve_kinematic_equations,
-    time_derivative,
-)
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ConstraintForceApplication,
     Frame,
@@ -36,17 +27,30 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    find_quaternions,
+    find_quaternion_coordinates,
     normalize_quaternion_frames,
     normalize_quaternions,
     stabilize_quaternion_length,
+)
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    DynamicsymbolMap,
+    coordinate_rates,
+    make_unique_symbol,
+    partial_derivative,
+    plain_symbols,
+    solve_kinematic_equations,
+    time_derivative,
 )
 from mb2fmu.mechanics.mechanism.symbolic.acceleration_dependent_loads import (
     add_load_inertias,
     kinetic_energy_of_loads,
     split_acceleration_loads,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.body_import import list_needed_frames, list_needed_points, read_bodies
+from mb2fmu.mechanics.mechanism.sympy_import.body_import import (
+    list_frames_to_import,
+    list_points_to_import,
+    read_bodies,
+)
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     ConstraintSymbols,
     ImportedConstraints,
@@ -61,7 +65,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import (
     read_declared_appearance,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
-from mb2fmu.mechanics.mechanism.sympy_import.given_velocity_check import (
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import (
     check_given_point_velocities,
     matches_lagrangian_kinetic_energy,
 )
@@ -69,10 +73,10 @@ from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_sympy_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
     SourceObjectRecordNumbers,
-    read_closed_forms,
+    read_loop_closed_forms,
     read_outputs,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import recast_prescribed_motion
+from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import recast_model_for_import
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
@@ -105,7 +109,7 @@ class _MechanismReader:
     """
 
     def __init__(self, definition: ModelDefinition) -> None:
-        self.recast_model = recast_prescribed_motion(definition)
+        self.recast_model = recast_model_for_import(definition)
         self.definition = self.recast_model.definition
         self.mechanics = definition.mechanics
         self.speeds = self.recast_model.speeds
@@ -200,7 +204,7 @@ class _MechanismReader:
     def _add_observables(self, mechanism: Mechanism, numbers: SourceObjectRecordNumbers) -> Mechanism:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
-        loops = tuple(read_closed_forms(self.definition, mechanism, self.plain))
+        loops = tuple(read_loop_closed_forms(self.definition, mechanism, self.plain))
         names = {load: mechanism.loads[number].name for load, number in numbers.loads.items()}
         potentials = self.definition.known_potentials
         known_potentials = tuple(
@@ -241,9 +245,9 @@ class _MechanismReader:
 
     def _read_frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
         """Return all frames; quaternions among the coordinates are stabilized at unit length from here on."""
-        needed_frames = list_needed_frames(self.definition)
+        needed_frames = list_frames_to_import(self.definition)
         frames = trees.read_frames(needed_frames)
-        groups = self.quaternions = find_quaternions((frame.rotation for frame in frames), self.q)
+        groups = self.quaternions = find_quaternion_coordinates((frame.rotation for frame in frames), self.q)
         if not groups:
             return frames
         self.unstabilized_kinematics = stabilize_quaternion_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
@@ -289,7 +293,7 @@ class _MechanismReader:
         bodies = mechanics_source.bodies(self.mechanics)
         origin = mechanics_source.origin(self.mechanics)
         pivot = mechanics_source.pivot_as_position_origin(self.mechanics)
-        points = trees.read_points(origin or Point("O"), list_needed_points(self.definition), pivot=pivot)
+        points = trees.read_points(origin or Point("O"), list_points_to_import(self.definition), pivot=pivot)
         loads, load_of, z_dot = read_sympy_loads(
             mechanics_source.loads(self.mechanics),
             mechanics_source.actuators(self.mechanics),

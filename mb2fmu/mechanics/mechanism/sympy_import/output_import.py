@@ -9,7 +9,6 @@ from typing import Any
 import sympy as sm
 from sympy.physics.mechanics.joint import Joint as SympyJoint
 
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.records.mechanism_records import FlexibleBodyRecord, ForceLoad, Load, Mechanism
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     ExpressionOutput,
@@ -20,6 +19,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     UnavailableOutput,
 )
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest
@@ -291,7 +291,7 @@ def _is_joint_reaction(item: OutputRequest) -> bool:
     return item.kind.startswith("reaction") and len(item.subject) == 1 and isinstance(item.subject[0], SympyJoint)
 
 
-def read_closed_forms(
+def read_loop_closed_forms(
     definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap
 ) -> Iterator[LoopClosedForm]:
     """Read closed forms that the model gives, in plain symbols."""

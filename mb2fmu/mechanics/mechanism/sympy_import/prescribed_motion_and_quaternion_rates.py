@@ -17,7 +17,7 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternions
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternion_coordinates
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import collect_direction_cosines
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
@@ -46,7 +46,7 @@ class RecastModelDefinition:
     replaced_speeds: dict[sm.Expr, sm.Expr]
 
 
-def recast_prescribed_motion(definition: ModelDefinition) -> RecastModelDefinition:
+def recast_model_for_import(definition: ModelDefinition) -> RecastModelDefinition:
     """Recast a model for the import.
 
     Raises:
@@ -174,7 +174,9 @@ def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr])
     q = [coordinate.symbol for coordinate in definition.coordinates]
     substitutes = dict(zip(q, sm.symbols(f"e:{len(q)}", cls=sm.Dummy), strict=True))
     rotations = [dcm.xreplace(substitutes) for dcm in collect_direction_cosines(frame)] if frame is not None else []
-    quaternion_groups = {frozenset(group) for group in find_quaternions(rotations, list(substitutes.values()))}
+    quaternion_groups = {
+        frozenset(group) for group in find_quaternion_coordinates(rotations, list(substitutes.values()))
+    }
     rates_of_speeds: dict[sm.Expr, sm.Expr] = {}
     for group_coordinates in groups:
         if frozenset(q.index(c) for c in group_coordinates) not in quaternion_groups:

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 import mb2fmu
 from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
-from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
+from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -177,7 +177,7 @@ def test_fixed_steps_converge_with_the_fourth_power(cart_pole: Ensemble) -> None
 def test_reductions_are_those_of_the_trajectories(cart_pole: Ensemble) -> None:
     values = {"theta": np.array([0.02, 0.1, 0.3])}
     runs = cart_pole.simulate(
-        3, values, trajectories=True, reduce={"top": LargestValue("tip.y"), "when": FirstCrossing("tip.y", 0.5)}
+        3, values, trajectories=True, reduce={"top": LargestValue("tip.y"), "when": FirstLevelCrossing("tip.y", 0.5)}
     )
     heights = runs["tip.y"]
     np.testing.assert_array_equal(runs["top"], heights.max(axis=1))
@@ -192,7 +192,7 @@ def test_reductions_are_those_of_the_trajectories(cart_pole: Ensemble) -> None:
 def test_crossings_are_those_of_sines(direction: str) -> None:
     """The first one in a direction, whatever the phase; the straight line between points is 1e-4 off at most."""
     phases, t = np.linspace(-3.0, 3.0, 13), np.linspace(0.0, 7.0, 351)
-    kept = FirstCrossing("y", 0.25, direction)
+    kept = FirstLevelCrossing("y", 0.25, direction)
     memory = kept.allocate_memory(len(phases))
     for time in t:
         kept.add_samples(memory, np.arange(len(phases)), np.full(len(phases), time), np.sin(time + phases))
@@ -204,7 +204,7 @@ def test_crossings_are_those_of_sines(direction: str) -> None:
 
 def test_a_direction_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="'up' is no direction: one of either, rising, falling"):
-        FirstCrossing("y", 0.0, "up")
+        FirstLevelCrossing("y", 0.0, "up")
 
 
 def test_an_instance_without_result_is_nan_and_says_why(cart_pole: Ensemble) -> None:

@@ -15,7 +15,7 @@ from representatives import by_night
 import mb2fmu
 from mb2fmu import Model
 from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble, EnsembleSolver
-from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
+from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -157,7 +157,11 @@ def test_stiff_derivatives_are_the_closed_form() -> None:
 
 def test_what_is_reduced_is_differentiated(pendulum: Ensemble) -> None:
     """Against central differences of the reduced numbers themselves."""
-    wanted = {"top": LargestValue("tip.x"), "when": FirstCrossing("tip.x", 0.1), "never": FirstCrossing("tip.x", 9.0)}
+    wanted = {
+        "top": LargestValue("tip.x"),
+        "when": FirstLevelCrossing("tip.x", 0.1),
+        "never": FirstLevelCrossing("tip.x", 9.0),
+    }
     at, h = np.array([0.3, 0.6, 0.9]), 1e-6
 
     def run(angles: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from representatives import by_night
 
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
-from mb2fmu.analysis.studies.output_reductions import FirstCrossing, LargestValue
+from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
@@ -83,7 +83,7 @@ def test_neighbours_change_no_bits(ball: Ensemble) -> None:
 
 
 def test_what_is_reduced_is_that_of_the_trajectory(ball: Ensemble) -> None:
-    wanted = {"top": LargestValue("h"), "low": FirstCrossing("total_energy", 0.5, "falling")}
+    wanted = {"top": LargestValue("h"), "low": FirstLevelCrossing("total_energy", 0.5, "falling")}
     with pytest.raises(AnalysisError, match="h is no output"):
         ball.simulate(2, reduce=wanted)
     energy = ball.output_names[0]

@@ -8,7 +8,7 @@ import pytest
 from mb2fmu.compiler.derivatives import forward_derivatives as differentiation
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.numerics.linear_solve import solve_dense
+from mb2fmu.compiler.numerics.linear_solve import solve_dense_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_result_dependencies import count_operations
 from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
@@ -34,7 +34,7 @@ def system(n: int) -> Program:
     A = [[b.mul(v[i], v[j]) if abs(i - j) < 2 else zero for j in range(n)] for i in range(n)]
     A = [[b.add(entry, one) if i == j else entry for j, entry in enumerate(row)] for i, row in enumerate(A)]
     right = [b.sum([b.state(8 - i), b.mul(b.state(7 - i), v[0])]) for i in range(n)]
-    (x,) = solve_dense(b, A, [right], name="x", symmetric=True)
+    (x,) = solve_dense_system(b, A, [right], name="x", symmetric=True)
     b.entry("e", [f"x{i}" for i in range(n)], x)
     return b.build()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.numerics.frictionless_impact_impulses import ActiveRowSystem
+from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import ActiveRowSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 

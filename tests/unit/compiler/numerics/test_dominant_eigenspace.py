@@ -5,7 +5,7 @@ import pytest
 
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.numerics.regularized_constraint_systems import rotate_dominant_eigenspace
+from mb2fmu.compiler.numerics.regularized_constraint_systems import add_eigenspace_rotation_derivative
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 
@@ -27,7 +27,9 @@ def test_numbers_stay_in_the_space_as_it_turns(n, count):
     b = ProgramBuilder(ProgramVariableLayout(states=tuple(map(str, range(n * n)))))
     matrix = [[b.state(max(i, j) * n + min(i, j)) for j in range(n)] for i in range(n)]
     left_out = [[b.constant(float(e)) for e in row] for row in np.eye(n) - P]
-    found = rotate_dominant_eigenspace(b, matrix, left_out, count, [b.constant(float(e)) for e in y], "the matrix")
+    found = add_eigenspace_rotation_derivative(
+        b, matrix, left_out, count, [b.constant(float(e)) for e in y], "the matrix"
+    )
     b.entry("e", [str(i) for i in range(n)], found)
     program = b.build()
     np.testing.assert_array_equal(make_evaluator(program, "e")(0.0, S.ravel()), y)

@@ -13,7 +13,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
 from mb2fmu.fmu.emit_c import code_loop_detection, emit_fmu_sources, equations_c_source, list_translation_units
-from mb2fmu.fmu.toolchain import compile_program
+from mb2fmu.fmu.toolchain import compile_entry_point
 
 
 def row(n: int, *, checked: bool = False) -> Program:
@@ -131,7 +131,7 @@ def test_many_at_once_have_the_bits_of_a_fmu(compile_model, monkeypatch: pytest.
     n = 40
     program, (t, x, r, p) = row(n), point(n)
     batch = np.linspace(-1.0, 1.0, 9)[:, None] * x
-    values = compile_program(program)(t, batch, r, p)
+    values = compile_entry_point(program)(t, batch, r, p)
     unit = compile_model(program)
     for one, value in zip(batch, values, strict=True):
         assert unit.call("rhs", t, np.ascontiguousarray(one), r, p).tobytes() == value.tobytes()

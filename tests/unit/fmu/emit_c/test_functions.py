@@ -14,7 +14,7 @@ from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, Program, ProgramVariableLayout
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_signatures import CNameRegistry, FunctionSignature
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature
 from mb2fmu.fmu.emit_c.long_function_splitting import print_c_function
 
 SMOOTH = (Op.EXP, Op.SIN, Op.COS, Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.COSH, Op.SINH)

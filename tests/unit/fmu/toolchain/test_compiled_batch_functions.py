@@ -20,7 +20,7 @@ from mb2fmu.compiler.program.scalar_program import (
     Program,
     ProgramVariableLayout,
 )
-from mb2fmu.fmu.toolchain import compile_program
+from mb2fmu.fmu.toolchain import compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
@@ -61,7 +61,7 @@ def everything() -> Program:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rows_have_the_bits_that_they_have_alone(variant: Variant) -> None:
     program = everything()
-    f = compile_program(program, variant=variant)
+    f = compile_entry_point(program, variant=variant)
     rng = np.random.default_rng(5)
     n = 11  # no multiple of the lanes
     t, x = rng.normal(size=n), rng.normal(size=(n, 2)) * np.array([0.9, 1.0])
@@ -78,7 +78,7 @@ def test_rows_have_the_bits_that_they_have_alone(variant: Variant) -> None:
 
 
 def test_what_is_given_once_holds_for_all_rows() -> None:
-    f = compile_program(everything())
+    f = compile_entry_point(everything())
     x = np.linspace(0.1, 0.9, 12).reshape(6, 2)
     rows = f(0.5, x, [0.3], [0.2, 0.4])
     assert rows.tobytes() == f(np.full(6, 0.5), x, np.full((6, 1), 0.3), np.tile([0.2, 0.4], (6, 1))).tobytes()
@@ -91,7 +91,7 @@ def test_singular_rows_are_nan_and_others_are_not() -> None:
     pivot = b.sub(b.state(0), b.constant(1.0))
     b.require(pivot, "pivot", positive=True)
     b.entry("rhs", ["a"], [b.div(b.constant(1.0), pivot)])
-    y = compile_program(b.build())(0.0, [[0.5], [1.0], [3.0]])[:, 0]
+    y = compile_entry_point(b.build())(0.0, [[0.5], [1.0], [3.0]])[:, 0]
     assert np.isnan(y[:2]).all()
     assert y[2] == 0.5
 
@@ -129,7 +129,7 @@ def test_each_lane_chooses_its_pivots(kind: Kind) -> None:
     entries = matrices.reshape(count, -1) if kind == "lu_factor" else matrices[:, *np.tril_indices(n)]
     states = np.hstack([entries, rng.normal(size=(count, n))])
     program = solver(n, kind)
-    rows, expected = compile_program(program)(0.0, states), make_evaluator(program, "rhs")(0.0, states)
+    rows, expected = compile_entry_point(program)(0.0, states), make_evaluator(program, "rhs")(0.0, states)
     assert np.isnan(rows[singular]).all()
     others = np.arange(count) != singular
     assert rows[others].tobytes() == expected[others].tobytes()
@@ -174,7 +174,7 @@ def test_seeds_and_outputs_are_entries_like_others() -> None:
     program = everything()
     tangent = differentiate_forward(program, "rhs", ["states"])
     x, s = np.random.default_rng(3).uniform(0.2, 0.8, (2, 5, 2))
-    f = compile_program(tangent, "jvp_rhs")
+    f = compile_entry_point(tangent, "jvp_rhs")
     expected = make_evaluator(tangent, "jvp_rhs")(0.0, x, [0.3], [0.2, 0.4], s=s)
     out = np.empty(expected.shape)
     assert f(0.0, x, [0.3], [0.2, 0.4], s=s, out=out) is out
@@ -183,7 +183,7 @@ def test_seeds_and_outputs_are_entries_like_others() -> None:
 
 
 def test_shapes_that_do_not_fit_are_told() -> None:
-    f = compile_program(everything())
+    f = compile_entry_point(everything())
     with pytest.raises(ValueError, match=r"x has shape \(3,\): 2 values are needed, or a row"):
         f(0.0, [1.0, 2.0, 3.0], [0.3], [0.2, 0.4])
     with pytest.raises(ValueError, match=r"p has shape \(0,\)"):

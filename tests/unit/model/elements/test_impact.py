@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 
 from mb2fmu import Impact, Mb2FmuError, Model, Parts, derive, export, simulate
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.numerics.frictionless_impact_impulses import solve_complementarity
+from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import solve_complementarity
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import MechanismError, ModelError

@@ -74,7 +74,7 @@ def test_force_and_slope_over_the_slip_angle_are_the_closed_form(law, closed):
     stiffness = closed(0.0)[1]
     for alpha in (0.0, 1e-9, 0.03, -0.1, 0.17, 0.178, 0.2, -0.6):
         at = {"vx": 20.0, "spin": 20.0 / RADIUS, "tyre.deflection_y": 0.5 * np.tan(alpha)}
-        start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at, ())
+        start = analysis.make_operating_point_start(derivation.definition, derivation.equations, at, ())
         found = analysis.linearize(derivation.equations, derivation.program, start, search=False)
         row = found.outputs.index("tyre.lateral")
         slope = found.C[row, found.states.index("tyre.deflection_y")] * 0.5 / np.cos(alpha) ** 2
@@ -149,7 +149,7 @@ def test_the_aligning_torque_and_its_slope_are_the_closed_form_and_turn_the_whee
     stiffness = abs(aligning(0.0, 20.0)[1])
     for alpha in (0.0, 1e-9, 0.03, -0.1, 0.2, -0.6):
         at = {"vx": vx, "tyre.deflection_y": 0.5 * np.tan(alpha)}
-        start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at, ())
+        start = analysis.make_operating_point_start(derivation.definition, derivation.equations, at, ())
         found = analysis.linearize(derivation.equations, derivation.program, start, search=False)
         torque, slope = aligning(alpha, vx)
         row, column = found.outputs.index("tyre.aligning"), found.states.index("tyre.deflection_y")
@@ -181,7 +181,7 @@ def test_a_driven_wheel_has_less_trail_by_the_equivalent_slip():
 def test_at_rest_forces_and_slopes_are_finite(law, relaxation):
     derivation = derive(wheel(law, relaxation), method="tmt")
     for at in ({}, {"vy": 0.5}, {"spin": 3.0}):
-        start = analysis.set_operating_point_start(derivation.definition, derivation.equations, at, ())
+        start = analysis.make_operating_point_start(derivation.definition, derivation.equations, at, ())
         found = analysis.linearize(derivation.equations, derivation.program, start, search=False)
         assert np.isfinite(found.A).all()
         assert np.isfinite(found.C).all()

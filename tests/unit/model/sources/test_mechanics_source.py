@@ -13,7 +13,7 @@ DOORS = ["parts", "kane", "system", "lagrange"]
 @pytest.mark.parametrize("name", DOORS)
 def test_the_same_answers(pendulum, name):
     mechanics = getattr(pendulum, name)()
-    assert mechanics_source.is_mechanics(mechanics)
+    assert mechanics_source.is_mechanics_source(mechanics)
     assert mechanics_source.coordinates(mechanics) == (pendulum.q,)
     rate = pendulum.q.diff()
     assert mechanics_source.speeds(mechanics) == mechanics_source.GeneralizedSpeeds(
@@ -127,4 +127,4 @@ def test_without_positions_there_is_no_origin():
 
 
 def test_other_things_are_no_mechanics():
-    assert not mechanics_source.is_mechanics(me.ReferenceFrame("N"))
+    assert not mechanics_source.is_mechanics_source(me.ReferenceFrame("N"))

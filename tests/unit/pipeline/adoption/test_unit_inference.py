@@ -12,7 +12,7 @@ from sympy.physics import mechanics as me
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.unit_exponent_equations import ExpressionUnitForm, UnitEquations, exponents
 from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
-from mb2fmu.pipeline.adoption.unit_inference import format_unit, infer_units
+from mb2fmu.pipeline.adoption.unit_inference import format_inferred_unit, infer_units
 from mb2fmu.units import parse_unit
 
 SCALES = {"kg": 3.0, "m": 0.7, "s": 1.9}
@@ -173,6 +173,6 @@ def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
     ],
 )
 def test_every_name_is_a_unit_with_these_exponents(unit: tuple[Fraction, ...], angular: bool, text: str) -> None:
-    assert format_unit(unit, angular=angular) == text
+    assert format_inferred_unit(unit, angular=angular) == text
     powers = parse_unit(text).powers
     assert tuple(powers.get(base, 0) for base in ("kg", "m", "s")) == unit[:3]

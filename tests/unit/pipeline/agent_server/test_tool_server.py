@@ -232,18 +232,18 @@ def test_results_are_not_written_through_links(tmp_path: Path) -> None:
 
 
 def test_values_are_no_files(tmp_path: Path) -> None:
-    from mb2fmu.pipeline.agent_server.tool_server import MechanismTools
+    from mb2fmu.pipeline.agent_server.tool_server import AgentTools
 
     calls = [{"inputs": {"force": "../x.csv"}}, {"at": {"m": "x.json"}}]
     for values in calls:
         with pytest.raises(ModelError, match="it names a file"):
-            asyncio.run(MechanismTools(tmp_path).simulate("simple_pendulum", **values))
+            asyncio.run(AgentTools(tmp_path).simulate("simple_pendulum", **values))
 
 
 def test_a_name_is_no_option(tmp_path: Path) -> None:
-    from mb2fmu.pipeline.agent_server.tool_server import MechanismTools
+    from mb2fmu.pipeline.agent_server.tool_server import AgentTools
 
-    answer = asyncio.run(MechanismTools(tmp_path).new("--help"))
+    answer = asyncio.run(AgentTools(tmp_path).new("--help"))
     assert answer.verdict == "refused"
     assert "cannot name a model" in answer.text
     assert list(tmp_path.iterdir()) == []

@@ -92,7 +92,7 @@ def test_all_but_the_first_experiment_run_beside_another_instance(
     request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"], "several": several}
     request |= {"folder": str(tmp_path), "experiments": [experiment] * 2, "sessions": {}, "stops_at_not_finite": False}
     (tmp_path / "request.json").write_text(json.dumps(request))
-    fmu_run_process.run_driver_request(tmp_path / "request.json")
+    fmu_run_process.run_fmu_process_request(tmp_path / "request.json")
     assert Neighbour.seen == ([1, 2] if several else [1, 1])
     assert Neighbour.alive == 0
 

@@ -1,7 +1,4 @@
-"""A plan resolved for an FMU: variables to set, variables to read, and the cases as numbers.
-
-Cases of a study: the values of each.
-"""
+"""A plan resolved for an FMU: variables to set, variables to read, and the cases as numbers."""
 
 from __future__ import annotations
 

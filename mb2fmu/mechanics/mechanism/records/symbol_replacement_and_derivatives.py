@@ -252,7 +252,7 @@ def _evaluate_derivatives(equation: sm.Expr, substitutes: Mapping[sm.Basic, sm.E
     return equation.doit().xreplace(substitutes) if replaced.has(sm.Derivative) else replaced.doit()
 
 
-def invert_blocks(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
+def invert_block_matrix(matrix: sm.MatrixBase) -> sm.ImmutableMatrix:
     """Return the inverse of a square matrix, diagonal block by diagonal block (after permutation).
 
     Raises:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import DynamicsymbolMap, plain_symbols
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, KinematicVectorSymbols, Load, TorqueLoad
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap, plain_symbols
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics

@@ -80,7 +80,7 @@ def compute_robot_inertia_and_weight(
     order = {dof: j for j, dof in enumerate(list_tree_motion_directions(tree))}
     n = len(order)
     M, weight, K = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
-    poses, columns = compute_twists(tree, positions)
+    poses, columns = compute_part_poses_and_twists(tree, positions)
     for i, part in enumerate(tree.parts[1:], 1):
         own, at = columns[i], poses[i]
         if part.coordinate is not None:
@@ -105,7 +105,9 @@ def compute_robot_inertia_and_weight(
     return M, weight, K
 
 
-def compute_twists(tree: RobotPartTree, positions: Mapping[int, float]) -> tuple[list[Pose], list[dict[int, Array]]]:
+def compute_part_poses_and_twists(
+    tree: RobotPartTree, positions: Mapping[int, float]
+) -> tuple[list[Pose], list[dict[int, Array]]]:
     """Return the poses of all parts, and the twist (ω, v at the origin of the ground) that each direction gives a part.
 
     Args:
@@ -192,7 +194,7 @@ def _inertia_off_axis(tree: RobotPartTree, positions: Mapping[int, float]) -> Ar
     """Return the largest inertia that the masses beyond each joint could have at their distances, shape (n,)."""
     dofs = list_tree_motion_directions(tree)
     largest = np.zeros(len(dofs))
-    poses, columns = compute_twists(tree, positions)
+    poses, columns = compute_part_poses_and_twists(tree, positions)
     for part, pose, own in zip(tree.parts, poses, columns, strict=True):
         if part.inertia is None:
             continue

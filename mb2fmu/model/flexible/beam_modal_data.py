@@ -16,7 +16,7 @@ from mb2fmu.model.flexible.beam_modes import (
     SERIES_MARGIN,
     BeamModeFamily,
     BeamStiffnessConstants,
-    bending_modes,
+    compute_bending_modes,
     compute_torsion_or_extension_modes,
     foreshortening,
     list_mode_families,
@@ -94,11 +94,11 @@ class BeamProperties:
         """Return the lowest modes of a family at places along the beam."""
         line = self.line_stiffness(kind, direction)
         if kind == "bending":
-            return bending_modes(line, self.length, self.ends, count, places)
+            return compute_bending_modes(line, self.length, self.ends, count, places)
         return compute_torsion_or_extension_modes(line, self.length, self.axially_held, count, places)
 
 
-def make_beam_data(
+def make_beam_modal_data(
     properties: BeamProperties,
     modes: Mapping[str, int] | Sequence[str],
     up_to: float | str | None,

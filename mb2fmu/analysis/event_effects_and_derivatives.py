@@ -37,7 +37,7 @@ _DIFFERENCE_STEP_S = 1e-6
 
 
 @dataclass(slots=True)
-class MotionPointSensitivity:
+class MotionPointWithDerivatives:
     """A point of a motion, and its derivatives by k quantities.
 
     Attributes:
@@ -53,7 +53,7 @@ class MotionPointSensitivity:
     late: Floats
 
 
-class ModeChangeProcessor:
+class ProgramEventProcessor:
     """Modes of a frozen program, and the effects of its events.
 
     Args:
@@ -90,7 +90,7 @@ class ModeChangeProcessor:
         """Return margins, positive where modes are valid, shape (n_margins,)."""
         return self._indicators(t, x, self._signals(t), self._p, self.memory)
 
-    def margin_rates(self, at: MotionPointSensitivity, rates: Floats) -> tuple[Floats, Floats]:
+    def margin_rates(self, at: MotionPointWithDerivatives, rates: Floats) -> tuple[Floats, Floats]:
         """Return rates of the margins along the motion, shape (n,), and their derivatives by k quantities, (k, n).
 
         Args:
@@ -113,7 +113,7 @@ class ModeChangeProcessor:
 
     # --- events -----------------------------------------------------------------------------------------------------
 
-    def set_initial_modes(self, at: MotionPointSensitivity) -> None:
+    def set_initial_modes(self, at: MotionPointWithDerivatives) -> None:
         """Set initial modes from the sides of the surfaces at a point, and process the events there."""
         for _ in range(self._margins + 1):
             found = self._surface(at)
@@ -132,7 +132,7 @@ class ModeChangeProcessor:
         self._agree(at, [])
         self.settle_modes_and_events(at)
 
-    def settle_modes_and_events(self, at: MotionPointSensitivity) -> list[str]:
+    def settle_modes_and_events(self, at: MotionPointWithDerivatives) -> list[str]:
         """Make the modes valid at a point and process the events there; return what changed, in order.
 
         Raises:
@@ -154,7 +154,7 @@ class ModeChangeProcessor:
         return changed
 
     def switch_has_no_effect(
-        self, k: int, at: MotionPointSensitivity, slope: Callable[[float, Floats], Floats]
+        self, k: int, at: MotionPointWithDerivatives, slope: Callable[[float, Floats], Floats]
     ) -> bool:
         """Return whether rates, events and the derivatives of both are the same in both modes of a switch.
 
@@ -168,7 +168,7 @@ class ModeChangeProcessor:
         modes, found = self.memory.copy(), []
         for mode in (0.0, 1.0):
             self._put(k, mode)
-            there = MotionPointSensitivity(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
+            there = MotionPointWithDerivatives(at.t, at.x.copy(), at.slopes.copy(), at.late.copy())
             rates = slope(at.t, np.concatenate([at.x, at.slopes.ravel()]))
             self._fire(there)
             self._put(k, 0.0)
@@ -184,11 +184,11 @@ class ModeChangeProcessor:
         """Set the mode of a switch."""
         self.memory[self._places[k]] = mode
 
-    def _surface(self, at: MotionPointSensitivity) -> Floats:
+    def _surface(self, at: MotionPointWithDerivatives) -> Floats:
         """Return the surface of each switch, then the factor of each (the force that holds it, over its limit)."""
         return self._surfaces(at.t, at.x, self._signals(at.t), self._p, self.memory)
 
-    def _agree(self, at: MotionPointSensitivity, changed: list[str]) -> None:
+    def _agree(self, at: MotionPointWithDerivatives, changed: list[str]) -> None:
         """Change modes one by one until no margin is negative."""
         while True:
             margins = self.margins(at.t, at.x)
@@ -201,7 +201,7 @@ class ModeChangeProcessor:
             self._bounded(at, changed)
             self._change(due, at, 0.0 if len(changed) > 2 * len(self._places) else _STICKING_TOLERANCE)
 
-    def _hold_again(self, at: MotionPointSensitivity, changed: list[str]) -> bool:
+    def _hold_again(self, at: MotionPointWithDerivatives, changed: list[str]) -> bool:
         """Hold a sign again that was released and is driven back, since others slip, too; each once in an event."""
         signs = [k for k in range(self._margins) if self._kinds[k] == "sticking"]
         if len(signs) < 2:
@@ -220,7 +220,7 @@ class ModeChangeProcessor:
             self._put(k, slips)
         return False
 
-    def _change(self, k: int, at: MotionPointSensitivity, least: float) -> None:
+    def _change(self, k: int, at: MotionPointWithDerivatives, least: float) -> None:
         """Change the mode of a switch whose margin is negative; a sign that comes to rest is held if it can be.
 
         One that has no effect here, and so moves nothing to its surface, goes to the side of the state: beyond
@@ -242,7 +242,7 @@ class ModeChangeProcessor:
         else:
             self._put(k, 1.0 if found[self._margins + k] > 0.0 else -1.0)
 
-    def _let_go(self, at: MotionPointSensitivity, changed: list[str], *, set_by_event: bool) -> None:
+    def _let_go(self, at: MotionPointWithDerivatives, changed: list[str], *, set_by_event: bool) -> None:
         """Release held signs that were set in motion; after an event also those that it has set to another side."""
         found = self._surface(at)
         for k in range(self._margins):
@@ -252,7 +252,7 @@ class ModeChangeProcessor:
                 self._put(k, side)
                 changed.append(self.names[k])
 
-    def _fire(self, at: MotionPointSensitivity, changed: list[str] | None = None) -> bool:
+    def _fire(self, at: MotionPointWithDerivatives, changed: list[str] | None = None) -> bool:
         """Apply an event to states, derivatives and conditions; return whether a condition changed."""
         n, r = len(at.x), self._signals(at.t)
         after = self._event(at.t, at.x, r, self._p, self.memory)
@@ -272,7 +272,7 @@ class ModeChangeProcessor:
                     changed.append(self.names[k])
         return fired
 
-    def _bounded(self, at: MotionPointSensitivity, changed: list[str]) -> None:
+    def _bounded(self, at: MotionPointWithDerivatives, changed: list[str]) -> None:
         """Raise if more modes have changed at this instant than can be right."""
         if len(changed) > _MAX_MODE_CHANGES * len(self._places):
             _raise_mode_error(at.t, "no modes are right: they switch to and fro", changed)
