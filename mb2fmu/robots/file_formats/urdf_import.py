@@ -38,7 +38,7 @@ _JOINT_KINDS: dict[str, RobotJointKind] = {
 }
 _IGNORED_ELEMENTS = {
     "actuator", "collision_checking", "collision_filter_group", "contact", "disable_collisions", "frame",
-    "gazebo", "gripper", "group", "hardwareInterface", "joint_properties", "kinematics", "mechanism", "mujoco",
+    "gazebo", "gripper", "group", "hardwareInterface", "kinematics", "mechanism", "mujoco",
     "plugin", "proximity", "ros2_control", "self_collision_checking", "sensor", "tendon", "verbose",
 }  # fmt: skip
 _IGNORED_JOINT_ELEMENTS = (
@@ -56,7 +56,12 @@ _ACTING_IN_GAZEBO = {
     "static": "choose the base: base = fixed",
 }
 """Element of ``<gazebo>`` that acts on the motion there → what to do instead."""
-_ACTING_IN_JOINT = {"rotor_inertia", "gear_ratio"}
+_ACTING_IN_JOINT = {
+    "rotor_inertia": "it counts in the actuator of a <transmission>",
+    "gear_ratio": "it counts in the actuator of a <transmission>",
+    "joint_properties": "damping and friction count in <dynamics>",
+}
+"""Element of a joint that acts elsewhere in other tools → where it counts here."""
 _MIN_AXIS_LENGTH = 1e-12
 
 
@@ -107,7 +112,7 @@ def _note_what_acts_elsewhere(root: XmlElement) -> None:
     for joint in root.children("joint"):
         for word in (child.name for child in joint.list_elements() if child.name in _ACTING_IN_JOINT):
             what = f"<{word}> in joint {joint.attribute('name')} is left out"
-            root.faults.note(f"{what}: it counts in the actuator of a <transmission>")
+            root.faults.note(f"{what}: {_ACTING_IN_JOINT[word]}")
 
 
 def _acts_in_gazebo(element: XmlElement) -> bool:

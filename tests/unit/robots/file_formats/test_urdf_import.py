@@ -181,9 +181,11 @@ def test_what_other_tools_take_for_the_motion_is_not_called_without_effect(eleme
     assert ("does not move the robot" in notes) == ("does not move" in note)
 
 
-def test_a_rotor_in_a_joint_is_sent_to_the_transmission() -> None:
-    text = robot(link("a"), link("b"), joint("j", "revolute", "a", "b", "<rotor_inertia>1</rotor_inertia>"))
-    assert "<rotor_inertia> in joint j is left out: it counts in the actuator" in " ".join(read(text).notes)
+def test_what_acts_elsewhere_in_a_joint_is_named_with_its_place_here() -> None:
+    properties = '<rotor_inertia>1</rotor_inertia><joint_properties damping="1"/>'
+    notes = " ".join(read(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", properties))).notes)
+    assert "<rotor_inertia> in joint j is left out: it counts in the actuator" in notes
+    assert "<joint_properties> in joint j is left out: damping and friction count in <dynamics>" in notes
 
 
 def test_extensions_of_other_tools_are_left_out_and_told() -> None:
