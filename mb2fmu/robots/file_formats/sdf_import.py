@@ -298,10 +298,18 @@ class _SdfModelReader:
         turned = Pose()
         if axis is not None and kind == "revolute":
             turned = Pose(rotation_with_z_along(self._read_direction(axis, name)))
-            acting = self._make_axis_joint(element, "axis", name, "revolute", *ends, Pose())
-            if acting.damping or acting.friction or acting.stiffness or acting.mimic:
-                what = f"joint {name} closes a loop, and its dynamics are not honoured"
-                self.faults.add(axis.line, what, "let another joint of the loop close it")
+        acting = self._make_axis_joint(element, "axis", name, _JOINT_KINDS[kind][0], *ends, Pose())
+        if (
+            acting.damping
+            or acting.friction
+            or acting.stiffness
+            or acting.mimic
+            or self._read_armature(element, name, kind)
+        ):
+            what = f"joint {name} closes a loop, and its dynamics are not honoured"
+            self.faults.add(element.line, what, "let another joint of the loop close it")
+        if kind == "revolute" and np.isfinite([acting.limits.lower, acting.limits.upper]).any():
+            self.faults.note(f"the range of joint {name} is left out: it closes a loop")
         at, other = (self._relative_pose(end, name, element.line) @ turned for end in ends)
         loop = RobotLoop(
             name=name,
@@ -358,8 +366,13 @@ class _SdfModelReader:
             what = f"spring_stiffness of the ball joint {name} is not honoured"
             self.faults.add(axis.line, what, "remove it, or make three hinges of the ball")
         limits = self._read_limits(axis, name)
-        if np.isfinite(limits.lower) or np.isfinite(limits.upper):
-            self.faults.note(f"the range of the ball joint {name} is left out")
+        left_out = {
+            "range": np.isfinite([limits.lower, limits.upper]).any(),
+            "effort": 0 < limits.effort < np.inf,  # a drive; 0 is SDF's word for none
+            "mimic": axis.child("mimic") is not None,
+        }
+        for word in (word for word, is_there in left_out.items() if is_there):
+            self.faults.note(f"the {word} of the ball joint {name} is left out")
         return values["friction"]
 
     def _read_direction(self, axis: XmlElement, joint: str) -> Array:

@@ -38,18 +38,30 @@ _JOINT_KINDS: dict[str, RobotJointKind] = {
 }
 _IGNORED_ELEMENTS = {
     "actuator", "collision_checking", "collision_filter_group", "contact", "disable_collisions", "frame",
-    "gazebo", "gripper", "group", "hardwareInterface", "joint_properties", "kinematics", "loop_joint",
-    "mechanism", "mujoco", "plugin", "proximity", "ros2_control", "self_collision_checking", "sensor", "tendon",
-    "verbose",
+    "gazebo", "gripper", "group", "hardwareInterface", "kinematics", "mechanism", "mujoco",
+    "plugin", "proximity", "ros2_control", "self_collision_checking", "sensor", "tendon", "verbose",
 }  # fmt: skip
 _IGNORED_JOINT_ELEMENTS = (
     "safety_controller",
     "calibration",
     "hardwareInterface",
     "actuator",
-    "rotor_inertia",
-    "gear_ratio",
 )
+_ACTING_IN_GAZEBO = {
+    "springStiffness": "add a SpringDamper to the joint",
+    "dampingFactor": "add a SpringDamper to the joint",
+    "turnGravityOff": "add a force that holds its weight",
+    "gravity": "add a force that holds its weight",
+    "joint": "give it as one of the loops in the side file",
+    "static": "choose the base: base = fixed",
+}
+"""Element of ``<gazebo>`` that acts on the motion there → what to do instead."""
+_ACTING_IN_JOINT = {
+    "rotor_inertia": "it counts in the actuator of a <transmission>",
+    "gear_ratio": "it counts in the actuator of a <transmission>",
+    "joint_properties": "damping and friction count in <dynamics>",
+}
+"""Element of a joint that acts elsewhere in other tools → where it counts here."""
 _MIN_AXIS_LENGTH = 1e-12
 
 
@@ -68,7 +80,10 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     name = root.attribute("name")
     if not name:
         faults.note(f"the robot has no name and is called after its file, {path.stem}")
-    root.check_allowed({"link", "joint", "material", "transmission"}, _IGNORED_ELEMENTS)
+    _note_what_acts_elsewhere(root)
+    root.check_allowed(
+        {"link", "joint", "material", "transmission", "gazebo", "loop_joint"}, _IGNORED_ELEMENTS - {"gazebo"}
+    )
     colors = _read_materials(root)
     links = [_read_link(element, colors) for element in root.children("link")]
     joints = _read_joints(root, {link.name for link in links if link.inertial is not None})
@@ -79,6 +94,31 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     from mb2fmu.robots.description.link_tree_checks import check_link_tree
 
     return check_link_tree(description, faults)
+
+
+def _note_what_acts_elsewhere(root: XmlElement) -> None:
+    """Note what other tools take from their own elements for the motion, and what to do about each."""
+    for element in root.children("gazebo"):
+        acting = [child.name for child in element.list_elements() if _acts_in_gazebo(child)]
+        reference = element.attribute("reference")
+        whose = f"of {reference} " if reference else ""
+        for word in acting:
+            root.faults.note(f"<{word}> in <gazebo> {whose}acts in Gazebo and is left out: {_ACTING_IN_GAZEBO[word]}")
+        if not acting:
+            root.faults.note("<gazebo> in <robot> is left out: it does not move the robot")
+    for element in root.children("loop_joint"):
+        what = f"loop_joint {element.attribute('name')} is left out, which leaves its loop open"
+        root.faults.note(f"{what}: {_ACTING_IN_GAZEBO['joint']}")
+    for joint in root.children("joint"):
+        for word in (child.name for child in joint.list_elements() if child.name in _ACTING_IN_JOINT):
+            what = f"<{word}> in joint {joint.attribute('name')} is left out"
+            root.faults.note(f"{what}: {_ACTING_IN_JOINT[word]}")
+
+
+def _acts_in_gazebo(element: XmlElement) -> bool:
+    """Return True if an element of ``<gazebo>`` changes the motion there, by what is written in it."""
+    switched_off = {"1", "true"} if element.name == "gravity" else {"0", "0.0", "false"}
+    return element.name in _ACTING_IN_GAZEBO and (element.node.text or "").strip() not in switched_off
 
 
 def _read_joints(root: XmlElement, massive: Collection[str]) -> list[RobotJoint]:
@@ -197,7 +237,7 @@ def _read_joint(element: XmlElement, *, moves_nothing: bool) -> RobotJoint:
     """Read a joint; one of an unknown type, a fault, is a hinge for the checks that follow."""
     name, text = element.attribute("name", required=True), element.attribute("type", required=True)
     parent, child = element.child("parent", required=True), element.child("child", required=True)
-    known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic"}
+    known = {"parent", "child", "origin", "axis", "limit", "dynamics", "mimic", *_ACTING_IN_JOINT}
     ignored = {*_IGNORED_ELEMENTS, *_IGNORED_JOINT_ELEMENTS}
     element.check_allowed(known, ignored, ("name", "type"), moves_nothing=True)  # both are required
     if text and text not in _JOINT_KINDS:

@@ -186,6 +186,38 @@ def test_a_joint_that_closes_a_loop_in_sdf_is_that_loop(tmp_path: Path) -> None:
         pipeline.derive(path)
 
 
+@pytest.mark.parametrize(
+    ("axis", "rotor", "what"),
+    [
+        ("<dynamics><damping>1</damping></dynamics>", "", "dynamics"),
+        ("", "<drake:rotor_inertia>1e-3</drake:rotor_inertia>", "dynamics"),
+        ("<limit><upper>1</upper></limit>", "", "range"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["revolute", "ball"])
+def test_what_a_joint_that_closes_a_loop_cannot_have_is_named(
+    tmp_path: Path, kind: str, axis: str, rotor: str, what: str
+) -> None:
+    """Neither a damper nor a rotor or a range is dropped without a word."""
+    path = tmp_path / "four.sdf"
+    begin, closing = four_in_sdf().rsplit('<joint name="j4" type="revolute">', 1)
+    path.write_text(
+        f'{begin}<joint name="j4" type="{kind}">{closing}'.replace(
+            "</axis></joint></model>", f"{axis}</axis>{rotor}</joint></model>"
+        )
+    )
+    if what == "dynamics" and not (kind == "ball" and rotor):
+        with pytest.raises(ModelError, match="j4 closes a loop, and its dynamics are not honoured"):
+            pipeline.derive(path)
+        return
+    notes = " ".join(pipeline.derive(path).checked.mechanics.notes)
+    left_out = {
+        "dynamics": "the rotor of joint j4",
+        "range": f"the range of {'the ball ' if kind == 'ball' else ''}joint j4",
+    }
+    assert f"{left_out[what]} is left out" in notes
+
+
 def four_in_sdf(at: str = "") -> str:
     """Three moving links, the second of which two joints move; ``at``: the pose of the joint that closes."""
     link = '<link name="{0}"><pose>{1} 0 0 0 0 0</pose><inertial><mass>1</mass></inertial></link>'

@@ -269,11 +269,13 @@ def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> 
     faults = []
     for i, symbol in enumerate(m.constraint_forces):
         force_power = max(float(np.max(force_powers[i])) for force_powers in powers)
-        if any(
-            np.any(force_powers[i, :n] > COMPARISON_TOLERANCE * (force_power + other_power))
+        does_work = [
+            force_powers[i, :n] > COMPARISON_TOLERANCE * (force_power + other_power)
             for force_powers, other_power in zip(powers, other_powers, strict=True)
-        ):
-            problem = f"{symbol} is declared a constraint force, but it moves the mechanism"
+        ]
+        if np.any(does_work):
+            worked_at = ", ".join(str(m.u[j]) for j in np.flatnonzero(np.any(does_work, axis=0)))
+            problem = f"{symbol} is declared a constraint force, but it does work at the speeds {worked_at}"
             remedy = "apply it at a point or frame that only auxiliary speeds move"
             if m.auxiliary_rows is not None and not any(np.any(column[i, n:]) for column in columns):
                 remedy = (

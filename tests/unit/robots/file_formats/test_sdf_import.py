@@ -309,7 +309,8 @@ def test_a_ball_has_the_damping_of_its_axis(tmp_path: Path) -> None:
         ARM.replace(
             'type="ball"><pose>0 0 -0.1 0 0 0</pose>',
             'type="ball"><pose>0 0 -0.1 0 0 0</pose><axis><dynamics>'
-            "<damping>0.5</damping><friction>0.2</friction></dynamics><limit><lower>-1</lower><upper>1</upper></limit></axis>",
+            "<damping>0.5</damping><friction>0.2</friction></dynamics><limit><lower>-1</lower><upper>1</upper>"
+            '<effort>5</effort></limit><mimic joint="hinge"/></axis>',
         )
     )
     derivation = pipeline.derive(path)
@@ -324,7 +325,8 @@ def test_a_ball_has_the_damping_of_its_axis(tmp_path: Path) -> None:
     slower = np.array(f(0.0, x)) - np.array(f(0.0, x, None, without))
     assert np.all(slower[turning] < -0.1)
     notes = " ".join(derivation.checked.mechanics.notes)
-    assert "the range of the ball joint free is left out" in notes
+    for word in ("range", "effort", "mimic"):
+        assert f"the {word} of the ball joint free is left out" in notes
     assert "friction is left out" in notes
     path.write_text(path.read_text().replace("<friction>0.2</friction>", "<spring_stiffness>2</spring_stiffness>"))
     with pytest.raises(ModelError, match="spring_stiffness of the ball joint free is not honoured"):

@@ -161,6 +161,33 @@ def test_prefixes_that_are_declared_nowhere_are_taken_as_if_they_were() -> None:
     assert read(text).joints[0].limits == read(declared).joints[0].limits
 
 
+@pytest.mark.parametrize(
+    ("element", "note"),
+    [
+        (
+            '<gazebo reference="j"><springStiffness>9</springStiffness></gazebo>',
+            "<springStiffness> in <gazebo> of j acts",
+        ),
+        ("<gazebo><joint name='loop' type='revolute'/></gazebo>", "<joint> in <gazebo> acts"),
+        ('<gazebo reference="a"><gravity>false</gravity></gazebo>', "<gravity> in <gazebo> of a acts"),
+        ('<gazebo reference="a"><gravity>true</gravity></gazebo>', "<gazebo> in <robot> is left out: it does not move"),
+        ('<gazebo reference="a"><turnGravityOff>false</turnGravityOff></gazebo>', "it does not move the robot"),
+        ('<loop_joint name="pin"/>', "loop_joint pin is left out, which leaves its loop open"),
+    ],
+)
+def test_what_other_tools_take_for_the_motion_is_not_called_without_effect(element: str, note: str) -> None:
+    notes = " ".join(read(robot(link("a"), link("b"), joint("j", "revolute", "a", "b"), element)).notes)
+    assert note in notes
+    assert ("does not move the robot" in notes) == ("does not move" in note)
+
+
+def test_what_acts_elsewhere_in_a_joint_is_named_with_its_place_here() -> None:
+    properties = '<rotor_inertia>1</rotor_inertia><joint_properties damping="1"/>'
+    notes = " ".join(read(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", properties))).notes)
+    assert "<rotor_inertia> in joint j is left out: it counts in the actuator" in notes
+    assert "<joint_properties> in joint j is left out: damping and friction count in <dynamics>" in notes
+
+
 def test_extensions_of_other_tools_are_left_out_and_told() -> None:
     text = robot(link("a"), link("b"), joint("j", "revolute", "a", "b"), "<gazebo/>", "<vendor_thing/>", name="")
     notes = " ".join(read(text).notes)
