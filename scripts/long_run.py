@@ -63,9 +63,9 @@ class Watch:
     def look(self, t: float, values: Sequence[float]) -> None:
         """At one communication point."""
         n_q, n_u = self.numeric.n_q, self.numeric.n_u
-        q, u, z = np.array(values[:n_q]), np.array(values[n_q : n_q + n_u]), np.zeros(0)
-        r = np.zeros(len(self.numeric.equations.r))
-        off = float(np.max(np.abs(self.numeric.residual(t, q, u, z, r, self.prepared)), initial=0.0))
+        q, u = np.array(values[:n_q]), np.array(values[n_q : n_q + n_u])
+        point = np.concatenate([[t], q, u, np.zeros(len(self.numeric.equations.r))])
+        off = float(np.max(np.abs(self.numeric.residuals(point[None, :], self.prepared)), initial=0.0))
         self.residual = max(self.residual, off if np.isfinite(off) else np.inf)
         if len(self.times) % KINETIC == 0:
             x = np.concatenate([q, u[list(self.numeric.equations.u_independent)]])

@@ -45,8 +45,8 @@ _DIAGNOSTIC_FORMULAS = {
     DIAGNOSTIC_SYMBOLS.rank: "against the independent rows of A, at the FMU's own coordinates",
     DIAGNOSTIC_SYMBOLS.condition: "against the distances of A's rows from those before, at the FMU's own coordinates",
 }
-_DiagnosticIntervals = dict[sm.Symbol, tuple[float, float]]
-"""Symbol of ``DIAGNOSTIC_SYMBOLS`` → interval in which the number at one state must lie."""
+_DiagnosticIntervals = dict[sm.Symbol, tuple[Floats, Floats]]
+"""Symbol of ``DIAGNOSTIC_SYMBOLS`` → interval in which the number at each communication point must lie."""
 
 
 def form_invariant_result(
@@ -77,11 +77,11 @@ def compare_constraint_diagnostics(reference: ReferenceRun, simulation: FmuSimul
     if not reference.diagnostic_outputs:
         return []
     diagnostics = _DiagnosticsAtFmuStates(reference)
-    intervals = [diagnostics.evaluate_diagnostics(k, simulation) for k in range(len(simulation.time))]
+    intervals = diagnostics.evaluate_diagnostics(simulation)
     results = []
     for name, symbol in reference.diagnostic_outputs:
         reported = simulation[name]
-        low, high = np.array([interval[symbol] for interval in intervals]).T
+        low, high = intervals[symbol]
         error = np.abs(reported - (low + high) / 2)
         allowed = (high - low) / 2 + ROUND_OFF_ALLOWANCE * np.abs(high)
         results.append(form_invariant_result(simulation.time, name, _DIAGNOSTIC_FORMULAS[symbol], "1", error, allowed))
@@ -89,7 +89,7 @@ def compare_constraint_diagnostics(reference: ReferenceRun, simulation: FmuSimul
 
 
 class _DiagnosticsAtFmuStates:
-    """Computes the diagnostics at an FMU's states.
+    """Computes the diagnostics at an FMU's states, of all communication points at once.
 
     Args:
         reference: Whose equations, parameters and scales they are.
@@ -102,88 +102,114 @@ class _DiagnosticsAtFmuStates:
         self._prepared = numeric.prepare(run.parameters)
         self._n_phi = len(numeric.equations.position_rows)
         self._redundant = len(numeric.equations.redundant_rows)
+        self._coordinates = slice(1, 1 + numeric.n_q)
+        self._speeds = slice(1 + numeric.n_q, 1 + numeric.n_q + numeric.n_u)
         self._speed_scales = reference.scales[numeric.n_q : numeric.n_q + numeric.n_u]
-        states = np.split(
-            reference.trajectory.values[:, : len(self._names)], [numeric.n_q, numeric.n_q + numeric.n_u], 1
-        )
+        points = run.form_points(reference.trajectory.values[:, : len(self._names)])
         # Moved by their typical magnitudes too: terms of 0.3 m cancel in a row that stays at 1e-3 m of its motion.
         magnitudes = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
-        scales, terms = compute_row_scales(
-            numeric, self._n_phi, run.time, (states[0], states[1], states[2]),
-            [run.inputs_at(k) for k in range(len(run.time))], magnitudes, self._prepared,
-        )  # fmt: skip
+        scales, terms = compute_row_scales(numeric, (self._n_phi, numeric.n_q), points, magnitudes, self._prepared)
         self._rounding = ROUND_OFF_ALLOWANCE * (scales + terms)
 
-    def evaluate_diagnostics(self, k: int, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
-        """Return the diagnostics at a communication point."""
-        n_phi, n_q, n_u = self._n_phi, self._numeric.n_q, self._numeric.n_u
-        t, r = float(self._experiment.time[k]), self._experiment.inputs_at(k)
-        q, u, z = np.split(np.array([simulation[name][k] for name in self._names]), [n_q, n_q + n_u])
-        diagnostic_values = self._numeric.residual(t, q, u, z, r, self._prepared)
-        places = [q]
+    def evaluate_diagnostics(self, simulation: FmuSimulationResult) -> _DiagnosticIntervals:
+        """Return the diagnostics at all communication points."""
+        n_phi = self._n_phi
+        points = self._experiment.form_points(np.column_stack([simulation[name] for name in self._names]))
+        residuals = self._numeric.residuals(points, self._prepared)
+        intervals: _DiagnosticIntervals = {}
+        places, residuals_at_places = [points], [residuals]
         if n_phi:
-            slopes = self._numeric.holonomic_slopes(t, q, z, r, self._prepared)
-            places.append(q - np.linalg.lstsq(slopes, diagnostic_values[:n_phi], rcond=_SINGULAR_VALUE_LIMIT)[0])
-        intervals: dict[sm.Symbol, tuple[float, float]] = {}
-        if n_phi:
+            places.append(self._project_points(points, residuals[:, :n_phi]))
+            residuals_at_places.append(self._numeric.residuals(places[1], self._prepared))
             intervals[DIAGNOSTIC_SYMBOLS.position_residual] = _compute_value_interval(
-                [_largest_absolute_value(diagnostic_values[:n_phi])], _largest_absolute_value(self._rounding[:n_phi])
+                [_largest_absolute_values(residuals[:, :n_phi])], _largest_absolute_values(self._rounding[:n_phi])
             )
-        velocity_residuals = [
-            _largest_absolute_value(self._numeric.residual(t, place, u, z, r, self._prepared)[n_phi:])
-            for place in places
-        ]
         intervals[DIAGNOSTIC_SYMBOLS.velocity_residual] = _compute_value_interval(
-            velocity_residuals, _largest_absolute_value(self._rounding[n_phi:])
+            [_largest_absolute_values(each[:, n_phi:]) for each in residuals_at_places],
+            _largest_absolute_values(self._rounding[n_phi:]),
         )
-        distances = [_squared_distances(self._measure_jacobian(t, place, z, r)) for place in places]
+        distances = [_squared_distances(self._measure_jacobians(place)) for place in places]
         intervals[DIAGNOSTIC_SYMBOLS.rank] = _bound_rank(distances)
         intervals[DIAGNOSTIC_SYMBOLS.condition] = _bound_condition(
-            [np.sort(each)[self._redundant :] for each in distances]
+            [np.sort(each, axis=1)[:, self._redundant :] for each in distances]
         )
         return intervals
 
-    def _measure_jacobian(self, t: float, q: Floats, z: Floats, r: Floats) -> Floats:
-        """Return A, shape (m, n_u), from residuals at speeds there and back."""
-        columns = []
+    def _project_points(self, points: Floats, phi: Floats) -> Floats:
+        """Return the points with coordinates one step of least norm nearer to the holonomic constraints."""
+        n_q, after_speeds = self._numeric.n_q, self._speeds.stop
+        inputs = 1 + len(self._names)
+        slopes = np.array(
+            [
+                self._numeric.holonomic_slopes(
+                    float(point[0]),
+                    point[self._coordinates],
+                    point[after_speeds:inputs],
+                    point[inputs:],
+                    self._prepared,
+                )
+                for point in points
+            ]
+        ).reshape(len(points), -1, n_q)
+        projected_points = points.copy()
+        steps = np.linalg.pinv(slopes, rcond=_SINGULAR_VALUE_LIMIT) @ phi[:, :, None]
+        projected_points[:, self._coordinates] -= steps[:, :, 0]
+        return projected_points
+
+    def _measure_jacobians(self, points: Floats) -> Floats:
+        """Return A at all points, shape (n_t, m, n_u), from residuals at speeds there and back."""
+        columns, still = [], points.copy()
+        still[:, self._speeds] = 0.0
         for j, speed in enumerate(self._speed_scales.tolist()):
-            u = np.zeros(len(self._speed_scales))
-            u[j] = speed
-            forward, backward = (self._numeric.residual(t, q, sign * u, z, r, self._prepared) for sign in (1.0, -1.0))
-            columns.append((forward - backward)[self._n_phi :] / (2 * speed))
-        return np.array(columns).T
+            sides = []
+            for sign in (1.0, -1.0):
+                moving = still.copy()
+                moving[:, self._speeds.start + j] = sign * speed
+                sides.append(self._numeric.residuals(moving, self._prepared)[:, self._n_phi :])
+            columns.append((sides[0] - sides[1]) / (2 * speed))
+        return np.stack(columns, axis=2)
 
 
 def _squared_distances(A: Floats) -> Floats:
-    """Return the squared distance of each row of A from the span of those before it, the longest row being 1."""
-    longest = max(float(np.max(np.linalg.norm(A, axis=1))), 1e-150)
-    extended_rows = np.concatenate([A.T / longest, np.sqrt(_SQUARED_DISTANCE_FLOOR) * np.eye(len(A))])
-    return np.asarray(np.maximum(np.diag(np.linalg.qr(extended_rows, mode="r")) ** 2, _SQUARED_DISTANCE_FLOOR))
+    """Return the squared distance of each row from the span of those before it, the longest row being 1.
+
+    Args:
+        A: Of all points, shape (n_t, m, n_u).
+
+    Returns:
+        Shape (n_t, m).
+    """
+    longest = np.maximum(np.max(np.linalg.norm(A, axis=2), axis=1), 1e-150)[:, None, None]
+    count = A.shape[1]
+    floor = np.broadcast_to(np.sqrt(_SQUARED_DISTANCE_FLOOR) * np.eye(count), (len(A), count, count))
+    triangles = np.linalg.qr(np.concatenate([A.transpose(0, 2, 1) / longest, floor], axis=1), mode="r")
+    return np.asarray(np.maximum(np.diagonal(triangles, axis1=1, axis2=2) ** 2, _SQUARED_DISTANCE_FLOOR))
 
 
-def _bound_rank(distances: Sequence[Floats]) -> tuple[float, float]:
-    """Return between which numbers the number of independent rows lies."""
-    certain_ranks = [
-        int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR)) for squared in distances
-    ]
-    possible = [int(np.count_nonzero(squared > _DEPENDENT_ROW_LIMIT / _CLEAR_DECISION_FACTOR)) for squared in distances]
-    return min(certain_ranks), max(possible)
+def _bound_rank(distances: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return between which numbers the number of independent rows lies, at each point."""
+    low, high = _DEPENDENT_ROW_LIMIT * _CLEAR_DECISION_FACTOR, _DEPENDENT_ROW_LIMIT / _CLEAR_DECISION_FACTOR
+    certain_ranks = [np.count_nonzero(squared > low, axis=1) for squared in distances]
+    possible_ranks = [np.count_nonzero(squared > high, axis=1) for squared in distances]
+    return np.min(certain_ranks, axis=0), np.max(possible_ranks, axis=0)
 
 
-def _bound_condition(distances: Sequence[Floats]) -> tuple[float, float]:
+def _bound_condition(distances: Sequence[Floats]) -> tuple[Floats, Floats]:
     """Return between which numbers the condition lies: eliminating in A A⊤ takes digits from small distances."""
-    conditions = [float(np.sqrt(squared[-1] / squared[0])) for squared in distances]
-    lost_digits = max(_ROUND_OFF_ALLOWANCE * len(squared) ** 2 / float(squared[0]) for squared in distances)
-    return _compute_value_interval(conditions, min(lost_digits, 1.0) * max(conditions))
+    conditions = [np.sqrt(squared[:, -1] / squared[:, 0]) for squared in distances]
+    lost_digits = np.max(
+        [_ROUND_OFF_ALLOWANCE * squared.shape[1] ** 2 / squared[:, 0] for squared in distances], axis=0
+    )
+    return _compute_value_interval(conditions, np.minimum(lost_digits, 1.0) * np.max(conditions, axis=0))
 
 
-def _compute_value_interval(values: Sequence[float], rounding: float) -> tuple[float, float]:
-    """Return the interval of values of several projections, wide enough for further ones, and round-off."""
-    low, high = min(values), max(values)
+def _compute_value_interval(values: Sequence[Floats], rounding: Floats) -> tuple[Floats, Floats]:
+    """Return the intervals of values of several projections, wide enough for further ones, and round-off."""
+    low, high = np.min(values, axis=0), np.max(values, axis=0)
     margin = _OTHER_NORM_FACTOR * (high - low) + rounding
     return low - margin, high + margin
 
 
-def _largest_absolute_value(values: Floats) -> float:
-    """Return the largest absolute value."""
-    return float(np.max(np.abs(values)))
+def _largest_absolute_values(values: Floats) -> Floats:
+    """Return the largest absolute value of each row."""
+    return np.asarray(np.max(np.abs(values), axis=-1))

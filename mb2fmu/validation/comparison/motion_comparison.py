@@ -559,12 +559,9 @@ def _judge_constraint_residuals(reference: ReferenceRun, values: Floats) -> list
     if not numeric.m and not n_phi:
         return []
     prepared = numeric.prepare(run.parameters)
-    rows = []
-    for k, (t, row) in enumerate(zip(run.time.tolist(), values, strict=True)):
-        q, u, z = np.split(row[: n_q + n_u + n_z], [n_q, n_q + n_u])
-        rows.append(np.abs(numeric.residual(t, q, u, z, run.inputs_at(k), prepared)))
+    residuals = numeric.residuals(run.form_points(values[:, : n_q + n_u + n_z]), prepared)
     scales, terms = compute_constraint_scales(numeric, run, reference.trajectory.values, reference.scales)
-    relative = np.array(rows) / scales
+    relative = np.abs(residuals) / scales
     bounds = np.broadcast_to(
         ERROR_BOUND_FACTOR * run.tolerance + ROUND_OFF_ALLOWANCE * (1 + terms / scales), relative.shape
     )

@@ -125,7 +125,7 @@ def compile_equations_runtime() -> ctypes.CDLL:
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
     library.reference_responses.argtypes = [pointer, double, *[pointer] * 3, ctypes.c_int64, *[pointer] * 4]
-    library.reference_residual.argtypes = [pointer, double, *[pointer] * 6]
+    library.reference_residuals.argtypes = [pointer, ctypes.c_int64, *[pointer] * 3]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
     library.reference_integrate_stiff.argtypes = [pointer, pointer, pointer, pointer]
@@ -312,20 +312,23 @@ class CompiledEquations:
             self._prepared, self._prepared_at = prepared, array_address(self._prepared_numbers)
         return self._prepared_at
 
-    def residual(
-        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
-    ) -> Floats:
-        """Return phi(q, t), then A u + b, for given speeds; shape (n_phi + m,).
+    def residuals(self, points: Floats, prepared: Sequence[float]) -> Floats:
+        """Return phi(q, t), then A u + b, for given speeds; shape (n, n_phi + m).
+
+        Args:
+            points: One row (t, q, u, z, r) for each, C-contiguous, shape (n, 1 + n_q + n_u + n_z + n_r).
+            prepared: Parameter values.
 
         Raises:
             CompiledFunctionError: If a matrix is singular.
         """
-        result = np.empty(self._sizes.n_phi + self._sizes.m)
-        arguments = [np.ascontiguousarray(a, dtype=np.float64) for a in (q, u, z, r, prepared)]
+        results = np.empty((len(points), self._sizes.n_phi + self._sizes.m))
         self._check(
-            self._library.reference_residual(self._address, t, *map(array_address, arguments), array_address(result)), t
-        )
-        return result
+            self._library.reference_residuals(
+                self._address, len(points), array_address(points), self._parameters(prepared), array_address(results)
+            ), float(points[0, 0]) if len(points) else 0.0,
+        )  # fmt: skip
+        return results
 
     def project(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
         """Return the state projected onto the constraints.

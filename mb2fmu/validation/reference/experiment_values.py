@@ -72,6 +72,14 @@ class ExperimentValues:
         """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
         return np.asarray(self.inputs[max(k - 1, 0)])
 
+    def form_points(self, states: Floats) -> Floats:
+        """Return rows (t, state, inputs as :meth:`inputs_at` has them) at all communication points.
+
+        Args:
+            states: Of any kind, shape (n_t, n).
+        """
+        return np.column_stack([self.time, states, self.inputs[np.maximum(np.arange(len(self.time)) - 1, 0)]])
+
     def select_points(
         self, point_count: int, further_points: npt.ArrayLike = ()
     ) -> tuple[ExperimentValues, npt.NDArray[np.int64]]:

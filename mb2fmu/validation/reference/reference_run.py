@@ -588,10 +588,8 @@ def compute_constraint_scales(
 ) -> tuple[Floats, Floats]:
     """Return scale and round-off of each constraint row by ``variable_scales.compute_row_scales``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
-    q, u, z, _ = np.split(values, [n_q, n_q + n_u, n_q + n_u + n_z], axis=1)
-    holonomic, prepared = len(numeric.equations.position_rows), numeric.prepare(run.parameters)
-    inputs = [run.inputs_at(k) for k in range(len(run.time))]
-    return compute_row_scales(numeric, holonomic, run.time, (q, u, z), inputs, scales[: n_q + n_u], prepared)
+    counts, points = (len(numeric.equations.position_rows), n_q), run.form_points(values[:, : n_q + n_u + n_z])
+    return compute_row_scales(numeric, counts, points, scales[: n_q + n_u], numeric.prepare(run.parameters))
 
 
 def _describe_provenance(

@@ -82,10 +82,8 @@ _DISPLACEMENT_FRACTIONS = (1.0, -0.62, 0.29, -0.11)  # parts of a scale that hav
 class ConstraintResidualFunction(Protocol):
     """Constraint rows as functions of numbers."""
 
-    def residual(
-        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
-    ) -> Floats:
-        """Return φ(q, t), then A u + b; shape (n_phi + m,)."""
+    def residuals(self, points: Floats, prepared: Sequence[float]) -> Floats:
+        """Return φ(q, t), then A u + b, at points (t, q, u, z, r), one in each row; shape (n, n_phi + m)."""
 
 
 def find_moving_variables(values: Floats, uncertainty: Floats, typical: Floats) -> Flags:
@@ -200,10 +198,8 @@ def compute_energy_scale(kinetic: Floats, work: Floats, natural_energy: float) -
 
 def compute_row_scales(
     rows: ConstraintResidualFunction,
-    holonomic: int,
-    time: Floats,
-    motion: tuple[Floats, Floats, Floats],
-    inputs: Sequence[Floats],
+    counts: tuple[int, int],
+    points: Floats,
     scales: Floats,
     prepared: Sequence[float],
 ) -> tuple[Floats, Floats]:
@@ -211,33 +207,36 @@ def compute_row_scales(
 
     Args:
         rows: The constraints.
-        holonomic: Number of rows φ(q, t), which come first.
-        time: In s, shape (n_t,).
-        motion: All q, u, z over time, shapes (n_t, n_q), (n_t, n_u), (n_t, n_z).
-        inputs: At each of these times.
+        counts: Number of rows φ(q, t), which come first, and of coordinates.
+        points: A motion: rows (t, q, u, z, r), shape (n_t, 1 + n_q + n_u + n_z + n_r).
         scales: Of q, then of u, shape (n_q + n_u,).
         prepared: Parameter values.
 
     Returns:
         Scales, > 0, and sums of the terms' magnitudes, of which round-off is a part; shapes (n_phi + m,).
     """
-    n_q, n_u = motion[0].shape[1], motion[1].shape[1]
-    count = min(_ROW_SCALE_POINTS, max(2, _ROW_EVALUATIONS // max(1, len(_DISPLACEMENT_FRACTIONS) * n_q + n_u)))
+    holonomic, n_q = counts
+    displacements = [
+        (j, fraction * scale)
+        for j, scale in enumerate(scales.tolist())
+        for fraction in (_DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1])
+    ]
+    columns, sizes = (
+        np.array([j for j, _ in displacements], dtype=np.intp),
+        np.array([size for _, size in displacements]),
+    )
+    last = np.flatnonzero(np.diff(columns, append=-1))  # of each column
+    count = min(_ROW_SCALE_POINTS, max(2, _ROW_EVALUATIONS // max(1, len(displacements))))
     effects, terms = [], []
-    for k in np.unique(np.linspace(0, len(time) - 1, count).astype(np.int64)).tolist():
-        t, (q, u, z) = float(time[k]), (fraction[k] for fraction in motion)
-        base = rows.residual(t, q, u, z, inputs[k], prepared)
-        effects_of_row, terms_of_row = np.zeros((n_q + n_u, len(base))), np.zeros((n_q + n_u, len(base)))
-        for j, scale in enumerate(scales.tolist()):
-            coordinates_and_speeds = np.append(q, u)
-            for fraction in _DISPLACEMENT_FRACTIONS if j < n_q else _DISPLACEMENT_FRACTIONS[:1]:
-                displaced_values = coordinates_and_speeds.copy()
-                displaced_values[j] += fraction * scale
-                row_changes = np.abs(
-                    rows.residual(t, displaced_values[:n_q], displaced_values[n_q:], z, inputs[k], prepared) - base
-                )
-                effects_of_row[j] = np.fmax(effects_of_row[j], row_changes)
-            terms_of_row[j] = row_changes / abs(fraction * scale) * abs(coordinates_and_speeds[j])
+    for k in np.unique(np.linspace(0, len(points) - 1, count).astype(np.int64)).tolist():
+        displaced_points = np.repeat(points[k : k + 1], 1 + len(displacements), axis=0)
+        displaced_points[1 + np.arange(len(displacements)), 1 + columns] += sizes
+        residuals = rows.residuals(displaced_points, prepared)
+        changes = np.abs(residuals[1:] - residuals[:1])
+        effects_of_row = np.zeros((len(scales), changes.shape[1]))
+        np.fmax.at(effects_of_row, columns, changes)
+        # The shortest displacement says how steep a row is there.
+        terms_of_row = changes[last] / np.abs(sizes[last, None]) * np.abs(points[k, 1 + columns[last], None])
         # Of velocity rows the speeds alone are moved.
         effects_of_row[:n_q, holonomic:] = 0.0
         terms_of_row[:n_q, holonomic:] = 0.0

@@ -324,15 +324,21 @@ class NumericEquations:
     def _complete(self, values: list[float]) -> None:
         """Evaluate what energies and outputs need and :meth:`_advance` has not computed."""
 
-    def residual(
-        self, t: float, q: Floats, u: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
-    ) -> Floats:
-        """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n_phi + m,)."""
+    def residuals(self, points: Floats, prepared: Sequence[float]) -> Floats:
+        """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n, n_phi + m).
+
+        Args:
+            points: One row (t, q, u, z, r) for each, shape (n, 1 + n_q + n_u + n_z + n_r).
+            prepared: Parameter values.
+        """
         if self.compiled_equations:
-            return self.compiled_equations.residual(t, q, u, z, r, prepared)
-        values = [t, *q, *u, *z, *r, *prepared]
-        values += self._blank_values[len(values) :]
-        return self._residual(values, u, self._constraints(values))
+            return self.compiled_equations.residuals(np.ascontiguousarray(points, dtype=np.float64), prepared)
+        rows, speeds = [], slice(1 + self.n_q, 1 + self.n_q + self.n_u)
+        for point in points:
+            values = [*point.tolist(), *prepared]
+            values += self._blank_values[len(values) :]
+            rows.append(self._residual(values, point[speeds], self._constraints(values)))
+        return np.array(rows).reshape(len(points), len(self.equations.position_rows) + self.m)
 
     def holonomic_slopes(
         self, t: float, q: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]

@@ -495,20 +495,25 @@ int reference_slopes(struct equations *e, int64_t count, const double t[], const
     return status;
 }
 
-int reference_residual(struct equations *e, double t, const double q[], const double u[], const double z[],
-    const double r[], const double p[], double residual[])
+int reference_residuals(
+    struct equations *e, int64_t count, const double points[], const double p[], double residuals[])
 {
+    const int64_t given = 1 + e->n_q + e->n_u + e->n_z + e->n_r;
     double *v = e->v;
-    v[0] = t;
-    copy(v + 1, q, e->n_q);
-    copy(v + 1 + e->n_q, u, e->n_u);
-    copy(v + 1 + e->n_q + e->n_u, z, e->n_z);
-    const int64_t before = 1 + e->n_q + e->n_u + e->n_z;
-    copy(v + before, r, e->n_r);
-    copy(v + before + e->n_r, p, e->n_p);
-    zero(v + before + e->n_r + e->n_p, e->size - before - e->n_r - e->n_p);
-    const int status = find_rates(e);
-    return status == OK ? find_residual(e, u, residual) : status;
+    for (int64_t k = 0; k < count; k++) {
+        const double *point = points + k * given;
+        copy(v, point, given);
+        copy(v + given, p, e->n_p);
+        zero(v + given + e->n_p, e->size - given - e->n_p);
+        int status = find_rates(e);
+        if (status == OK) {
+            status = find_residual(e, point + 1 + e->n_q, residuals + k * (e->n_phi + e->m));
+        }
+        if (status != OK) {
+            return status;
+        }
+    }
+    return OK;
 }
 
 /* Gauss-Newton steps of least norm for phi(q) = 0. */

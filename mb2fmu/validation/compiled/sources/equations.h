@@ -116,9 +116,9 @@ EXPORTED int reference_responses(struct equations *e, double t, const double x[]
 EXPORTED int reference_slopes(struct equations *e, int64_t count, const double t[], const double y[], const double r[],
     const double p[], double slopes[], int64_t *done);
 
-/* phi, A u + b for given speeds, dependent ones included. */
-EXPORTED int reference_residual(struct equations *e, double t, const double q[], const double u[], const double z[],
-    const double r[], const double p[], double residual[]);
+/* phi, A u + b for given speeds, dependent ones included, at `count` points: each a row (t, q, u, z, r). */
+EXPORTED int reference_residuals(
+    struct equations *e, int64_t count, const double points[], const double p[], double residuals[]);
 
 /* Moves x onto the constraints: unit quaternions, then coordinates and speeds. */
 EXPORTED int reference_project(

@@ -170,13 +170,12 @@ def test_an_angle_changes_a_row_by_no_more_than_it_turns():
     class Crank:
         """A row that turns with its first coordinate."""
 
-        def residual(self, *place):
-            q = place[1]
-            return np.array([0.3 * np.sin(q[0]) + q[1]])
+        def residuals(self, points, _):
+            return (0.3 * np.sin(points[:, 1]) + points[:, 2])[:, None]
 
-    turned = np.linspace(0.0, 1e4, 50)[:, None]
-    motion = (np.hstack([turned, -0.3 * np.sin(turned)]), np.zeros((50, 0)), np.zeros((50, 0)))
-    found, terms = compute_row_scales(Crank(), 1, turned[:, 0], motion, [np.zeros(0)] * 50, np.array([1e4, 0.3]), ())
+    turned = np.linspace(0.0, 1e4, 50)
+    motion = np.column_stack([turned, turned, -0.3 * np.sin(turned)])
+    found, terms = compute_row_scales(Crank(), (1, 2), motion, np.array([1e4, 0.3]), ())
     assert 0.5 < found[0] < 1.0
     assert terms[0] < 1e4
 

@@ -187,7 +187,7 @@ def test_round_off_about_zero_is_on_the_constraints(fast, size, off):
     start = np.array([off, -2.6 * off, -0.4 * off * size, 0.0, 0.0, 0.0])
     found = numeric.project(0.0, start, (), ())
     assert np.max(np.abs(found[:3] / [1.0, 1.0, size])) <= 5 * off
-    residual = numeric.residual(0.0, found[:3], found[3:], np.zeros(0), (), ())
+    residual = numeric.residuals(np.array([[0.0, *found]]), ())
     assert np.max(np.abs(residual)) <= 2e-16 * size
 
 
