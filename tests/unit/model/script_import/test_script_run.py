@@ -177,7 +177,8 @@ def test_a_model_file_fetches_the_mechanics(tmp_path: Path) -> None:
         written(
             tmp_path,
             "from mb2fmu import Model, get_mechanics_from_script\n\ndef pendulum() -> Model:\n"
-            "    script = get_mechanics_from_script('pendulum.py', 'kane')\n    model = Model('Pendulum', script.mechanics)\n"
+            "    script = get_mechanics_from_script('pendulum.py', 'kane')\n"
+            "    model = Model('Pendulum', script.mechanics)\n"
             "    for name, value in (('m', 1), ('g', 9.81), ('l', 0.5)):\n"
             "        model.parameter(script[name], value)\n"
             "    model.coordinate(script['q'], 0.1)\n    model.speed(script['u'], 0.0)\n"
