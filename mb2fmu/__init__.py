@@ -19,16 +19,7 @@ from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
     from mb2fmu.errors import Mb2FmuError
-    from mb2fmu.model import (
-        Box,
-        Cylinder,
-        Ellipsoid,
-        Mesh,
-        Parts,
-        Sphere,
-        get_mechanics_from_script,
-        orient_by_quaternion,
-    )
+    from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Parts, Sphere, orient_by_quaternion, read_script
     from mb2fmu.model.elements import (
         Backlash,
         Brake,
@@ -124,13 +115,13 @@ __all__ = [
     "derive",
     "export",
     "fit",
-    "get_mechanics_from_script",
     "linearize",
     "load",
     "no_event",
     "orient_by_quaternion",
     "pre",
     "quantities",
+    "read_script",
     "rhs",
     "run",
     "sensitivities",
@@ -151,7 +142,7 @@ __getattr__ = import_on_first_use(
             "MagicFormula OneWayClutch PlaneSurface SphereSurface SpringDamper Tyre Valve Work"
         ),
         "model.flexible": "BeamSection FlexibleBody",
-        "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion get_mechanics_from_script",
+        "model": "Box Cylinder Ellipsoid Mesh Parts Sphere orient_by_quaternion read_script",
         "systems": "CoupledSystem",
         "errors": "Mb2FmuError",
         "pipeline.adoption.script_adoption": "adopt",

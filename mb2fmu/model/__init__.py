@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mb2fmu.model.model_definition import ModelDefinition
     from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
     from mb2fmu.model.model_template import write_model_template
-    from mb2fmu.model.script_import.mechanics_from_script import get_mechanics_from_script
+    from mb2fmu.model.script_import.mechanics_from_script import read_script
     from mb2fmu.model.sources.mechanics_source import Mechanics
     from mb2fmu.model.sources.parts_mechanics_source import Parts
     from mb2fmu.model.sources.quaternion_orientation import orient_by_quaternion
@@ -46,10 +46,10 @@ __all__ = [
     "Parts",
     "Sphere",
     "check_model",
-    "get_mechanics_from_script",
     "list_models",
     "load",
     "orient_by_quaternion",
+    "read_script",
     "shipped_models_folder",
     "write_model_template",
 ]
@@ -64,7 +64,7 @@ __getattr__ = import_on_first_use(
         "model_definition": "ModelDefinition",
         "model_loading": "ListedModel list_models load shipped_models_folder",
         "model_template": "write_model_template",
-        "script_import.mechanics_from_script": "get_mechanics_from_script",
+        "script_import.mechanics_from_script": "read_script",
         "sources.mechanics_source": "Mechanics",
         "sources.parts_mechanics_source": "Parts",
         "sources.quaternion_orientation": "orient_by_quaternion",

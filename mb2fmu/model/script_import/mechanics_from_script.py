@@ -60,7 +60,7 @@ class ScriptMechanics:
         raise ModelError("the script has changed, or a name is misspelt:", [fault])
 
 
-def get_mechanics_from_script(path: Path | str, name: str) -> ScriptMechanics:
+def read_script(path: Path | str, name: str) -> ScriptMechanics:
     r"""Run a script up to where its mechanics are complete, and return them.
 
     SymPy's equations of motion are not formed, plots are drawn nowhere, and files are written nowhere.
@@ -82,7 +82,7 @@ def get_mechanics_from_script(path: Path | str, name: str) -> ScriptMechanics:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     script = pathlib.Path(folder, "mass.py")
         ...     _ = script.write_text("\n".join(lines))
-        ...     mechanics = mb2fmu.get_mechanics_from_script(script, "oscillator").mechanics
+        ...     mechanics = mb2fmu.read_script(script, "oscillator").mechanics
         >>> len(mechanics.q)
         1
     """

@@ -14,7 +14,7 @@ from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.variable_naming import is_variable_name, strip_latex, suggest_identifier
 from mb2fmu.pipeline.adoption.symbol_classification import AdoptedModelContent, AdoptedQuantity
 
-IMPORT_LINE = "from mb2fmu import Model, get_mechanics_from_script"
+IMPORT_LINE = "from mb2fmu import Model, read_script"
 _MAX_LISTED_BODIES = 12
 """Bodies whose mass centres are outputs; of longer chains the user chooses."""
 
@@ -41,7 +41,7 @@ def print_model_file(adopted: AdoptedModelContent, script: str, *, energy: str |
         "",
         "",
         f"def {function}() -> Model:",
-        f"    script = get_mechanics_from_script({_quote(script)}, {_quote(adopted.label)})",
+        f"    script = read_script({_quote(script)}, {_quote(adopted.label)})",
         f"    model = Model({_quote(adopted.name)}, script.mechanics)",
         *(f"    {line}" for line in _declarations(adopted, PurePath(script).name)),
         *(f"    {line}" for line in _outputs(energy, placed)),

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_clo
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
-from mb2fmu.model.script_import.mechanics_from_script import ScriptMechanics, get_mechanics_from_script
+from mb2fmu.model.script_import.mechanics_from_script import ScriptMechanics, read_script
 from mb2fmu.model.script_import.script_instrumentation import read_script_parts
 from mb2fmu.model.script_import.script_mechanics_makers import list_script_mechanics_makers
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
@@ -100,7 +100,7 @@ def _adopt_one(
     run = run_script(script, defer=defer, guard=guard)
     chosen = _choose(run, label)
     # As the model file finds them: a script may go on to other loads, which the file does not see.
-    return classify_mechanics_symbols(run, chosen, get_mechanics_from_script(run.path, chosen).mechanics, name), run
+    return classify_mechanics_symbols(run, chosen, read_script(run.path, chosen).mechanics, name), run
 
 
 @contextmanager
@@ -241,7 +241,7 @@ def _choose_outputs(
 ) -> tuple[AdoptedModelContent, _ImportCheck]:
     """Return the model, and what its import says; nothing where that takes too long."""
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
-    script = get_mechanics_from_script(run.path, adopted.label)
+    script = read_script(run.path, adopted.label)
     try:
         with _interrupt_after(_CHECK_LIMIT_S):
             return _choose_start(adopted, script, reference)
@@ -327,7 +327,7 @@ def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:
 def _make_model(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> Model:
     """Run the text of the model file on the script's mechanics."""
     text = print_model_file(adopted, reference, energy=None, placed=())
-    variables: dict[str, Any] = {"get_mechanics_from_script": lambda *_: script, "Model": Model}
+    variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
     exec(compile(text.replace(IMPORT_LINE, ""), MODEL_FILE, "exec"), variables)  # noqa: S102 - our own text
     function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))
     made: Model = function()

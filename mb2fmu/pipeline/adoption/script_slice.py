@@ -93,7 +93,7 @@ def inline_model_file(text: str, part: ScriptSlice, script: ScriptMechanics, lab
     """
     symbol = re.compile(r'script\["((?:[^"\\]|\\.)*)"\]')
     body = re.compile(r'script\.body\("((?:[^"\\]|\\.)*)"\)')
-    text = re.sub(r"\n    script = get_mechanics_from_script\(.*\)", "", text).replace("script.mechanics", label)
+    text = re.sub(r"\n    script = read_script\(.*\)", "", text).replace("script.mechanics", label)
     text = symbol.sub(lambda found: part.python_expression_of(script[_unquoted(found[1])]), text)
     text = body.sub(lambda found: part.python_expression_of(script.body(_unquoted(found[1]))), text)
     text = text.replace(

@@ -14,7 +14,7 @@ from pendulum_script import FORMED, MECHANICS
 from sympy.physics import mechanics as me
 
 from mb2fmu.errors import ModelError
-from mb2fmu.model import check_model, get_mechanics_from_script, load
+from mb2fmu.model import check_model, load, read_script
 from mb2fmu.model.script_import.script_run import run_script
 
 
@@ -176,9 +176,8 @@ def test_a_model_file_fetches_the_mechanics(tmp_path: Path) -> None:
     model = load(
         written(
             tmp_path,
-            "from mb2fmu import Model, get_mechanics_from_script\n\ndef pendulum() -> Model:\n"
-            "    script = get_mechanics_from_script('pendulum.py', 'kane')\n"
-            "    model = Model('Pendulum', script.mechanics)\n"
+            "from mb2fmu import Model, read_script\n\ndef pendulum() -> Model:\n"
+            "    script = read_script('pendulum.py', 'kane')\n    model = Model('Pendulum', script.mechanics)\n"
             "    for name, value in (('m', 1), ('g', 9.81), ('l', 0.5)):\n"
             "        model.parameter(script[name], value)\n"
             "    model.coordinate(script['q'], 0.1)\n    model.speed(script['u'], 0.0)\n"
@@ -188,9 +187,9 @@ def test_a_model_file_fetches_the_mechanics(tmp_path: Path) -> None:
     )
     assert [item.name for item in check_model(model).parameters] == ["m", "g", "l"]
     with pytest.raises(ModelError, match=r"no symbol 'mass'.*\n.*it has"):
-        get_mechanics_from_script(tmp_path / "pendulum.py", "kane")["mass"]
+        read_script(tmp_path / "pendulum.py", "kane")["mass"]
     with pytest.raises(ModelError, match="no mechanics called method"):
-        get_mechanics_from_script(tmp_path / "pendulum.py", "method")
+        read_script(tmp_path / "pendulum.py", "method")
 
 
 def test_a_script_is_no_model_file(tmp_path: Path) -> None:
@@ -207,6 +206,6 @@ def test_a_variable_that_holds_several_mechanics_one_after_the_other_tells_none_
     script = written(tmp_path, text)
     assert list(run_script(script).mechanics) == ["KanesMethod[1]", "KanesMethod[2]"]
     for label, times in (("KanesMethod[1]", 1), ("KanesMethod[2]", 2)):
-        kane = get_mechanics_from_script(script, label).mechanics
+        kane = read_script(script, label).mechanics
         weight = kane.forcelist[0][1].args[0][0][0]
         assert weight == times * sm.Symbol("m") * sm.Symbol("g")

@@ -365,7 +365,7 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
     assert (record.label, record.others) == ("second", ("kane",))
     path, record = adopt(script, label="kane", overwrite=True)
     assert record.label == "kane"
-    assert 'get_mechanics_from_script("pendulum.py", "kane")' in path.read_text()
+    assert 'read_script("pendulum.py", "kane")' in path.read_text()
     with pytest.raises(ModelError, match=r"no third is made in it\n.*it makes kane, second"):
         adopt(script, tmp_path / "third.py", label="third")
 
@@ -379,7 +379,7 @@ def test_one_file_needs_no_script(tmp_path: Path) -> None:
     alone = check_model(load(path))
     assert [item.name for item in alone.parameters] == [item.name for item in fetched.parameters] == ["g", "l", "m"]
     assert str(alone.mechanics.forcelist) == str(fetched.mechanics.forcelist)
-    assert not {"get_mechanics_from_script", "os.name", "m_value", "solve_ivp("} & set(path.read_text().split())
+    assert not {"read_script", "os.name", "m_value", "solve_ivp("} & set(path.read_text().split())
 
 
 def test_mechanics_of_a_function_cannot_be_written_into_one_file(tmp_path: Path) -> None:
