@@ -57,7 +57,7 @@ WORLDLY = (
     "systems/fmu_component.py",
     "systems/system_simulation.py",
     "systems/exports/foreign_masters.py",
-    "systems/exports/ecos_master.py",
+    "systems/exports/ecos_run_script.py",
     "systems/exports/fmpy_run_script.py",
     "systems/exports/libcosim_run_script.py",
     "systems/master/master_process.py",

@@ -44,7 +44,7 @@ FOREIGN_MASTERS: Mapping[str, _ForeignMaster] = MappingProxyType(
             "FMPy's SSP simulation", "fmpy", "fmpy_run_script.py", "ssp", applies_transformations=False
         ),
         "libcosim": _ForeignMaster("libcosim", "libcosimpy", "libcosim_run_script.py", "osp"),
-        "ecos": _ForeignMaster("ecos", "ecospy", "ecos_master.py", "ssp"),
+        "ecos": _ForeignMaster("ecos", "ecospy", "ecos_run_script.py", "ssp"),
     }
 )
 

@@ -78,7 +78,7 @@ class SceneShape:
 
 
 @dataclass(frozen=True, slots=True)
-class SceneBending:
+class SceneFlexibleMesh:
     """A surface that bends: vertices move by mode shapes times modal coordinates.
 
     Attributes:
@@ -197,7 +197,7 @@ class Scene:
     traces: tuple[SceneTrace, ...] = ()
     arrows: tuple[SceneArrow, ...] = ()
     touches: tuple[SceneContact, ...] = ()
-    bendings: tuple[SceneBending, ...] = ()
+    bendings: tuple[SceneFlexibleMesh, ...] = ()
     meshes: tuple[TriangleMesh, ...] = ()
     program: Program = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -250,7 +250,7 @@ _RECORD_TYPES: Mapping[str, type] = {
     "traces": SceneTrace,
     "arrows": SceneArrow,
     "touches": SceneContact,
-    "bendings": SceneBending,
+    "bendings": SceneFlexibleMesh,
 }
 
 _OPTIONAL = ("touches", "bendings")

@@ -27,8 +27,8 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.visualization.scene.mechanism_scene import (
     Scene,
     SceneArrow,
-    SceneBending,
     SceneBody,
+    SceneFlexibleMesh,
     SceneJoint,
     SceneLine,
     SceneShape,
@@ -202,10 +202,10 @@ class _SceneBuilder:
         if faults:
             raise FormulationError("the mechanism cannot be drawn:", faults)
 
-    def _bendings(self) -> Iterator[SceneBending]:
+    def _bendings(self) -> Iterator[SceneFlexibleMesh]:
         """Yield the surfaces of flexible bodies; their meshes stand behind those of the shapes."""
         for index, bending in enumerate(self.scenery.bendings, len(self.used_meshes)):
-            yield SceneBending(
+            yield SceneFlexibleMesh(
                 body=bending.body,
                 point=self.points[bending.point],
                 frame=self._frame(bending.frame),
