@@ -33,7 +33,7 @@ from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.errors import AnalysisError
 from mb2fmu.units import derive_quotient_unit
-from mb2fmu.validation.reference.standstill_diagnosis import explain_scipy_failure
+from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]
@@ -132,7 +132,7 @@ def compute_sensitivities(
             )
         if not solution.success:
             names = [*start.names, *(f"derivative {i + 1}" for i in range(len(y) - n))]
-            explained = explain_scipy_failure(solution, variation.slope, names, "", begin)
+            explained = make_scipy_failure_error(solution, variation.slope, names, "", begin)
             raise AnalysisError("the motion cannot be differentiated:", explained.faults)
         y, begin, done = solution.y[:, -1], end, done + len(rows)
         path = solution.y[:, : len(rows)]

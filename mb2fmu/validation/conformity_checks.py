@@ -35,8 +35,8 @@ from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import are_compatible_units, display_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
-from mb2fmu.validation.runs.driver_process import run_script_process
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_process_start import run_script_process
 from mb2fmu.validation.runs.recompiled_sources import compare_recompiled_sources
 
 VALIDATION_RULES = (

@@ -1,4 +1,4 @@
-"""Runner: run FMUs by fmpy in separate processes, which ``validation.runs.driver_process`` starts.
+"""Runner: run FMUs by fmpy in separate processes, which ``validation.runs.fmu_process_start`` starts.
 
 Input: ``request.json``, which names everything; nothing is read from the FMU's description. Output: values recorded
 in experiments, and the answers of sessions (API checks during the run).

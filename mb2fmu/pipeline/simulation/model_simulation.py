@@ -267,10 +267,10 @@ def _integrate_states(
         **implicit,
     )
     if not solution.success:
-        from mb2fmu.validation.reference.standstill_diagnosis import explain_scipy_failure
+        from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
 
         headline = f"{definition.name} cannot be simulated to {float(time[-1]):g} s:"
-        raise explain_scipy_failure(solution, slope, names, headline, 0.0)
+        raise make_scipy_failure_error(solution, slope, names, headline, 0.0)
     return np.asarray(solution.y.T)
 
 

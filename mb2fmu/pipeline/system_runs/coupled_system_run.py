@@ -444,9 +444,9 @@ def _integrate_states(
             t_eval=leg if stiff else None,
         )  # fmt: skip
         if not solution.success:
-            from mb2fmu.validation.reference.standstill_diagnosis import explain_scipy_failure
+            from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
 
-            raise explain_scipy_failure(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
+            raise make_scipy_failure_error(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
         found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]
         last = float(np.max(np.diff(solution.t)))
     return np.array(found)

@@ -19,7 +19,7 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint, choose_extreme_points
 from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario
-from mb2fmu.validation.bounds.experiment_perturbation_sizes import round_to_significant_digits
+from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
 from mb2fmu.validation.reference.experiment_values import ExperimentValues

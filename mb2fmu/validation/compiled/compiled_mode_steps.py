@@ -61,7 +61,7 @@ class EventAssignments:
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledEventLimits:
+class CompiledEventSettlingLimits:
     """How far C may go by itself.
 
     Attributes:
@@ -257,7 +257,7 @@ class CompiledModeSteps:
         projected: bool,
         behind: bool,
         budget: int,
-        limits: CompiledEventLimits,
+        limits: CompiledEventSettlingLimits,
     ) -> CompiledStepResult:
         """Integrate toward the end of ``span``, until others must settle an event, or something is wrong.
 

@@ -1,6 +1,6 @@
 """The perturbed experiment: every free parameter, start value and input moved as far as the mechanism permits.
 
-The intended perturbation (``experiment_perturbation_sizes``) is tried on the reference's equations, never on the FMU:
+The intended one (``perturbation_and_excitation_sizes``) is tried on the reference's equations, never on the FMU:
 the loops must close with the changed lengths and leave as many degrees of freedom as by default, x' must be finite, a
 rough integration must reach the end, and the reference must be able to judge it. Where it does not, all moves are
 halved, down to a sixteenth. Where even that is impossible, what cannot be moved by itself is moved by one factor: three
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.validation.bounds.experiment_perturbation_sizes import (
+from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     InputExcitationSignal,
     PerturbationEffects,
     choose_parameter_perturbations,

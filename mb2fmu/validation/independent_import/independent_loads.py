@@ -17,7 +17,7 @@ from sympy.core.function import AppliedUndef
 
 from mb2fmu.model.supported_functions import NoEvent, Pre
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose
+from mb2fmu.validation.independent_import.independent_urdf_equations import Array, LinkMotion, Pose
 
 GROUND_POSE: Pose = (np.eye(3), np.zeros(3))
 _DIFFERENCE_STEP = 1e-7

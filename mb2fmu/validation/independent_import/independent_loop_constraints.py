@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import (
+from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     LinkMotion,
     Pose,

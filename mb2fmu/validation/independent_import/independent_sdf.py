@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import (
+from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     Pose,
     RobotTree,

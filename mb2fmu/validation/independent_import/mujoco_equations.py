@@ -19,7 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_urdf import Array, LinkMotion, Pose, RobotEvaluationPoint
+from mb2fmu.validation.independent_import.independent_urdf_equations import (
+    Array,
+    LinkMotion,
+    Pose,
+    RobotEvaluationPoint,
+)
 
 _FREE_JOINT, _BALL_JOINT = 0, 1
 _JOINT_EQUALITY = 2  # kind of an equality

@@ -42,7 +42,7 @@ from mb2fmu.validation.independent_import.independent_loop_constraints import (
     solve_loop_accelerations,
 )
 from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
-from mb2fmu.validation.independent_import.independent_urdf import (
+from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     IndependentImport,
     LinkMotion,
@@ -56,13 +56,13 @@ from mb2fmu.validation.independent_import.missing_independent_import import (
     explain_missing_import,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
-from mb2fmu.validation.independent_import.robot_event_symbols import RobotKinematics, RobotSymbols
+from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
 from mb2fmu.validation.source_checks.acceleration_sampling import (
     INDEPENDENT_IMPORT,
     ROUND_OFF_FRACTION,
     AccelerationSample,
     SourceAccelerations,
-    draw_samples,
+    draw_acceleration_samples,
     list_settable_slots,
 )
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
@@ -279,7 +279,7 @@ class _RobotFileEquations:
         self._link_vectors = AddedGeneralizedForces(
             (), (), _list_link_vectors(robot), (), {}, _find_link_places(independent_import)
         )
-        self.symbols = RobotSymbols(
+        self.symbols = RobotSymbolSlots(
             definition, _list_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
         )
         touches = [contact.gap < 0 for contact in definition.contacts]
@@ -300,7 +300,7 @@ class _RobotFileEquations:
     def sample_all(self) -> SourceAccelerations:
         """Return all samples."""
         slots = list_settable_slots(self._definition, self.symbols.slot)
-        return SourceAccelerations(draw_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,))
+        return SourceAccelerations(draw_acceleration_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,))
 
     def compare_events(self, mechanism: Mechanism) -> tuple[list[tuple[float, str]], list[str]]:
         """Compare what was imported of events, contacts and latches with the model's own expressions at the points.
@@ -311,7 +311,7 @@ class _RobotFileEquations:
             (error over bound, quantity and time), and the names of what could not be compared.
         """
         d = self._definition
-        kinematics = RobotKinematics(d, self.symbols, lambda values: self._rates_of_coordinates(values)[0])
+        kinematics = RobotCoordinateRates(d, self.symbols, lambda values: self._rates_of_coordinates(values)[0])
         reach = [_LARGEST_SLIDE_M if q.unit.startswith("m") else _LARGEST_TURN_RAD for q in d.coordinates]
         unknown = [name for name in self._link_vectors.links if not self._import.has_frame(name)]
         if unknown:

@@ -17,7 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledEventLimits, CompiledEventLog, CompiledStepResult
+from mb2fmu.validation.compiled.compiled_mode_steps import (
+    CompiledEventLog,
+    CompiledEventSettlingLimits,
+    CompiledStepResult,
+)
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -234,10 +238,12 @@ class _EventStepLoop:
         state = self._process_switch_event(steps.time, steps.y, r, (margins_before, margins), lambda: earlier_margins)
         return steps.time, state, True
 
-    def _form_event_limits(self, longest_step: float) -> CompiledEventLimits:
+    def _form_event_limits(self, longest_step: float) -> CompiledEventSettlingLimits:
         """Return what C may settle by itself; ``longest_step``: in s."""
         instant = _SIMULTANEOUS_FRACTION * self.span
-        return CompiledEventLimits(longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None)
+        return CompiledEventSettlingLimits(
+            longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None
+        )
 
     def _take_settled_events(self, steps: CompiledStepResult) -> None:
         """Take the modes after events that C has settled, and keep what it recorded of them."""

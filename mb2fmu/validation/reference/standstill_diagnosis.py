@@ -73,7 +73,7 @@ def diagnose_integration_standstill(
     return _form_explained_error(error, problem, remedy)
 
 
-def explain_scipy_failure(
+def make_scipy_failure_error(
     solution: Any, slope: SlopeFunction, names: Sequence[str], headline: str, start: float
 ) -> ValidationError:
     """Return the error of an integration by SciPy that ended early.

@@ -18,8 +18,8 @@ from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
-from mb2fmu.validation.runs.driver_process import REQUEST_FILE, run_driver_process, write_cvode_callbacks
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
+from mb2fmu.validation.runs.fmu_process_start import REQUEST_FILE, compile_cvode_callbacks, run_request_in_process
 
 Floats = npt.NDArray[np.float64]
 Operations = Sequence[Sequence[Any]]
@@ -145,7 +145,7 @@ def run_fmu_process(
     with make_temporary_folder("run the FMU") as folder:
         _write_fmu(tree, folder / "unit")
         request = {
-            "cvode_callbacks": write_cvode_callbacks(folder) if interface_type == "ModelExchange" else None,
+            "cvode_callbacks": compile_cvode_callbacks(folder) if interface_type == "ModelExchange" else None,
             "folder": str(folder),
             "unzipped": str(folder / "unit"),
             **description.driver_request(interface_type, fmu_tolerance, state_scales),
@@ -233,7 +233,7 @@ def _run_driver(
     """Run the driver and read its results; every failure becomes a ToolError with the FMU's messages."""
     headline = f"running {fmu.name} in fmpy failed:"
     try:
-        end = run_driver_process(folder, time_limit)
+        end = run_request_in_process(folder, time_limit)
     except TimeoutError as error:
         timeout_fault = Fault(
             f"it did not finish within {time_limit:g} s", fmu.name, "give it more time or a shorter experiment"

@@ -97,7 +97,7 @@ class AccelerationSource(Protocol):
         ...
 
 
-def draw_samples(source: AccelerationSource) -> tuple[AccelerationSample, ...]:
+def draw_acceleration_samples(source: AccelerationSource) -> tuple[AccelerationSample, ...]:
     """Return samples of a source: at most :data:`RANDOM_POINT_COUNT`, of a limited number of tries."""
     samples: list[AccelerationSample] = []
     for tried_count, point in enumerate(source.draw_points()):

@@ -25,7 +25,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Constraint, Output
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, make_unused_symbol
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, make_unused_symbol
 
 SAME_VALUE_TOLERANCE = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -72,7 +72,7 @@ class _QuantityWithRates:
     second: sm.Expr
 
 
-class ExpressionSymbols(Protocol):
+class SymbolSlots(Protocol):
     """Slots of the symbols of a model's expressions in one list of values, and functions of such lists."""
 
     @property
@@ -106,7 +106,7 @@ class ExpressionSymbols(Protocol):
 
 
 class CoordinateRates(Protocol):
-    """q' in the slots of :class:`ExpressionSymbols`: ``rates`` says where, one slot per coordinate."""
+    """q' in the slots of :class:`SymbolSlots`: ``rates`` says where, one slot per coordinate."""
 
     @property
     def rates(self) -> Sequence[int]:
@@ -122,7 +122,7 @@ class EventImportCheck:
     Args:
         definition: The checked model, in the user's symbols.
         mechanism: The mechanism imported from it.
-        symbols: Slots of the user's symbols; of a model in SymPy ``SourceSymbols``.
+        symbols: Slots of the user's symbols; of a model in SymPy ``SourceSymbolSlots``.
         constraints: The user's own kinematic equations; of a model in SymPy ``SourceConstraints``.
         q_scale: How far each coordinate goes, in the order of ``symbols.q``.
     """
@@ -131,7 +131,7 @@ class EventImportCheck:
         self,
         definition: ModelDefinition,
         mechanism: Mechanism,
-        symbols: ExpressionSymbols,
+        symbols: SymbolSlots,
         constraints: CoordinateRates,
         q_scale: Floats,
     ) -> None:
@@ -455,7 +455,7 @@ class EventImportCheck:
         return list(self._constraints.with_rates(stepped))
 
 
-def _pair_slots_with_rates(symbols: ExpressionSymbols, constraints: CoordinateRates) -> list[tuple[int, int]]:
+def _pair_slots_with_rates(symbols: SymbolSlots, constraints: CoordinateRates) -> list[tuple[int, int]]:
     """Return the slots of coordinates, and of inputs whose rates are inputs, each with the slot of its rate."""
     inputs = [(symbols.slot[r], symbols.slot.get(r.diff(symbols.t))) for r in symbols.r]
     coordinates = zip([symbols.slot[q] for q in symbols.q], constraints.rates, strict=True)

@@ -28,7 +28,7 @@ from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUN
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations, SourceMotion
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
-from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
 
 Flags = npt.NDArray[np.bool_]
 ExperimentRun = tuple[ExperimentValues, FmuSimulationResult]
@@ -59,7 +59,7 @@ class LawsOfMotionCheck:
     def __init__(
         self,
         definition: ModelDefinition,
-        symbols: SourceSymbols,
+        symbols: SourceSymbolSlots,
         constraints: SourceConstraints,
         kinematics: NumericKaneEquations | None,
         scales: tuple[Floats, Floats],

@@ -25,7 +25,7 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.validation.source_checks.source_constraints import RealOrComplexArray, SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
-from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
 
 _COMPLEX_STEP = 1e-30
 _RANK_TOLERANCE = 1e-10
@@ -153,7 +153,7 @@ class NumericKaneEquations:
     """
 
     def __init__(
-        self, parts: SourceObjects, symbols: SourceSymbols, points: Sequence[Any] = (), frames: Sequence[Any] = ()
+        self, parts: SourceObjects, symbols: SourceSymbolSlots, points: Sequence[Any] = (), frames: Sequence[Any] = ()
     ) -> None:
         if parts.frame is None or not parts.bodies:
             raise SourceEvaluationError("there are no bodies")

@@ -13,7 +13,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, singular_values_of_unit_rows
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
-from mb2fmu.validation.source_checks.source_symbols import Floats, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
 
 RANDOM_SEED = 11
 _PARAMETER_SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
@@ -47,7 +47,7 @@ class RandomPoint:
 
     Attributes:
         time: In s.
-        values: Of all slots of ``SourceSymbols``, q' included.
+        values: Of all slots of ``SourceSymbolSlots``, q' included.
     """
 
     time: float
@@ -74,7 +74,7 @@ class RandomPointGenerator:
         self,
         definition: ModelDefinition,
         parts: SourceObjects,
-        symbols: SourceSymbols,
+        symbols: SourceSymbolSlots,
         constraints: SourceConstraints,
         quaternions: Sequence[Sequence[int]] = (),
         largest_speeds: Mapping[str, float] = MappingProxyType({}),

@@ -26,7 +26,7 @@ from mb2fmu.validation.source_checks.acceleration_sampling import (
     ImportDifferences,
     ImportDifferencesAtTime,
     SourceAccelerations,
-    draw_samples,
+    draw_acceleration_samples,
     list_settable_slots,
 )
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
@@ -56,7 +56,7 @@ from mb2fmu.validation.source_checks.source_outputs import (
     SourceOutputs,
     list_points_and_frames_of_outputs,
 )
-from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
 
 _RELATIVE_CHANGE = 2.0**-22
 _LARGEST_BOUND_FRACTION = 1e-6
@@ -162,7 +162,7 @@ class _SourceObjectEquations:
         self._latched_points: list[RandomPoint] = []
         cost = estimate_pathway_length_cost(definition.mechanics)
         parts = self._parts = extract_mechanics_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
-        self.symbols = SourceSymbols(definition, parts)
+        self.symbols = SourceSymbolSlots(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = (
             self.symbols.compile_function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
@@ -221,7 +221,7 @@ class _SourceObjectEquations:
 
     def draw_all_samples(self) -> tuple[AccelerationSample, ...]:
         """Return samples, and compare the import at points where a latch is closed if there are few."""
-        samples = draw_samples(self)
+        samples = draw_acceleration_samples(self)
         if self._latched_points and not samples:
             reason = "a latch is closed wherever points were looked for, and the objects know nothing of it"
             self.missing = {"equations": reason, "kinematics": reason} | self.missing
@@ -423,7 +423,7 @@ class _SourceObjectEquations:
 class _ImportComparison:
     """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
 
-    def __init__(self, mechanism: Mechanism, parts: SourceObjects, symbols: SourceSymbols) -> None:
+    def __init__(self, mechanism: Mechanism, parts: SourceObjects, symbols: SourceSymbolSlots) -> None:
         self._numeric, self._symbols = NumericMechanism(mechanism), symbols
         d = mechanism.declared
         self._q = [symbols.slot[c.symbol] for c in d.coordinates]

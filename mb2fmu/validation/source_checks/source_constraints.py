@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
-from mb2fmu.validation.source_checks.source_symbols import Floats, SourceEvaluationError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
 
 IndexArray = npt.NDArray[np.intp]
 RealOrComplexArray = npt.NDArray[Any]
@@ -38,7 +38,7 @@ class SourceConstraints:
         SourceEvaluationError: If that cannot be done, or the kinematic equations do not determine q'.
     """
 
-    def __init__(self, parts: SourceObjects, symbols: SourceSymbols, *, complex_step: bool) -> None:
+    def __init__(self, parts: SourceObjects, symbols: SourceSymbolSlots, *, complex_step: bool) -> None:
         self._symbols = symbols
         kinematic = [row for row in parts.kinematic if row != 0]  # a q' that is a speed needs none
         self._kinematic = len(kinematic)

@@ -23,10 +23,10 @@ from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.validation.source_checks.numeric_kane_equations import add_floor_to_scales
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
-from mb2fmu.validation.source_checks.source_symbols import (
+from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,
     SourceEvaluationError,
-    SourceSymbols,
+    SourceSymbolSlots,
     make_unused_symbol,
 )
 
@@ -56,7 +56,7 @@ class SourceEquations:
         SourceEvaluationError: If SymPy cannot form them.
     """
 
-    def __init__(self, mechanics: Mechanics, parts: SourceObjects, symbols: SourceSymbols) -> None:
+    def __init__(self, mechanics: Mechanics, parts: SourceObjects, symbols: SourceSymbolSlots) -> None:
         self._symbols = symbols
         self._linear_solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
         with warnings.catch_warnings():
@@ -195,7 +195,7 @@ class SourceEquations:
         return solution, scale
 
 
-def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbols) -> list[sm.Expr]:
+def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbolSlots) -> list[sm.Expr]:
     """Return as many velocity constraints as there are dependent speeds, where the others follow from them.
 
     Rates of a loop that stand among the velocity constraints, too, are given twice; SymPy takes them once.

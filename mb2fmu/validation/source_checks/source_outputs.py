@@ -25,10 +25,10 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import (
     SourceMotion,
 )
 from mb2fmu.validation.source_checks.source_equations import SourceEquations
-from mb2fmu.validation.source_checks.source_symbols import (
+from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,
     SourceEvaluationError,
-    SourceSymbols,
+    SourceSymbolSlots,
     make_unused_symbol,
 )
 
@@ -72,7 +72,7 @@ class SourceOutputs:
     def __init__(
         self,
         definition: ModelDefinition,
-        symbols: SourceSymbols,
+        symbols: SourceSymbolSlots,
         kinematics: NumericKaneEquations | None,
         equations: SourceEquations | None = None,
     ) -> None:

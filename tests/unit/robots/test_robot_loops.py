@@ -19,7 +19,7 @@ from mb2fmu.robots.description.robot_description import RobotLoop
 from mb2fmu.robots.file_formats import sdf_import, urdf_import
 from mb2fmu.robots.tree import robot_loop_list
 from mb2fmu.robots.tree.loop_constraint_rows import LoopConstraintWriter
-from mb2fmu.validation.independent_import.independent_urdf import RobotEvaluationPoint
+from mb2fmu.validation.independent_import.independent_urdf_equations import RobotEvaluationPoint
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 
 PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>

@@ -12,7 +12,7 @@ from fmpy.fmi1 import FMICallException
 
 from mb2fmu.fmu.runner.compiled_cvode_callbacks import CompiledCvodeCallbacks
 from mb2fmu.fmu.runner.fmpy_instances import _ConstantInputs, _CvodeWithFailures
-from mb2fmu.validation.runs.driver_process import write_cvode_callbacks
+from mb2fmu.validation.runs.fmu_process_start import compile_cvode_callbacks
 
 POINTER = ctypes.POINTER(ctypes.c_double)
 VECTOR_CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, POINTER, ctypes.c_size_t)
@@ -79,7 +79,7 @@ class Decay:
 @pytest.fixture(scope="module", params=["Python", "C"])
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str | None:
     """The compiled callbacks' file; None: those in Python."""
-    return write_cvode_callbacks(tmp_path_factory.mktemp("callbacks")) if request.param == "C" else None
+    return compile_cvode_callbacks(tmp_path_factory.mktemp("callbacks")) if request.param == "C" else None
 
 
 def test_after_discard_a_shorter_step_is_tried(library: str | None) -> None:
@@ -99,6 +99,6 @@ def test_after_error_and_without_end_the_run_fails(library: str | None, status: 
 def test_an_event_is_found_where_python_finds_it(tmp_path: Path, version: int) -> None:
     in_python, in_c = Decay(), Decay()
     expected = in_python.stepper().step(0.0, 2.0)
-    found = in_c.stepper(write_cvode_callbacks(tmp_path), version).step(0.0, 2.0)
+    found = in_c.stepper(compile_cvode_callbacks(tmp_path), version).step(0.0, 2.0)
     assert (expected[0], expected[2]) == (found[0], found[2])
     assert in_c.x == in_python.x == pytest.approx(0.4)

@@ -28,7 +28,7 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEq
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
-from mb2fmu.validation.source_checks.source_symbols import SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import SourceSymbolSlots
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 MECHANISMS: dict[str, Callable[[], Model]] = {
@@ -59,7 +59,7 @@ def laws(name: str) -> LawsOfMotionCheck:
     definition, _ = given(name)
     with keep_mechanics_untouched(definition.mechanics):
         parts = extract_mechanics_objects(definition.mechanics)
-        symbols = SourceSymbols(definition, parts)
+        symbols = SourceSymbolSlots(definition, parts)
         rows = SourceConstraints(parts, symbols, complex_step=False)
         points = RandomPointGenerator(definition, parts, symbols, rows)
         kinematics = None if parts.lagrangian else NumericKaneEquations(parts, symbols)

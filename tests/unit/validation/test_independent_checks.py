@@ -53,7 +53,7 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEq
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 from mb2fmu.validation.source_checks.source_equations import MAX_PATHWAY_WORK, estimate_pathway_length_cost
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
-from mb2fmu.validation.source_checks.source_symbols import SourceEvaluationError, SourceSymbols
+from mb2fmu.validation.source_checks.source_symbol_slots import SourceEvaluationError, SourceSymbolSlots
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -395,7 +395,7 @@ def test_samples_are_admissible():
     assert len(made.samples) == RANDOM_POINT_COUNT
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_mechanics_objects(d.mechanics)
-        residual = SourceSymbols(d, parts).compile_function([*parts.holonomic, *parts.velocity])
+        residual = SourceSymbolSlots(d, parts).compile_function([*parts.holonomic, *parts.velocity])
         for sample in made.samples:
             assert np.max(np.abs(residual(list(sample.point.values)))) < 1e-12
     free = {p.name: p for p in d.parameters if not p.calculated}
@@ -410,7 +410,7 @@ def test_an_expression_without_a_number_leaves_nothing_behind():
     """A contact's force has no number; what is asked for after it once ended in a function with an argument twice."""
     d, _ = models()["pivot"]()
     with keep_mechanics_untouched(d.mechanics):
-        symbols, more = SourceSymbols(d, extract_mechanics_objects(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
+        symbols, more = SourceSymbolSlots(d, extract_mechanics_objects(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
     values = [float(k) for k in range(len(symbols.slot))]
     for _ in range(2):
         with pytest.raises(SourceEvaluationError):
@@ -423,7 +423,7 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     d, _ = models()["pivot"]()
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_mechanics_objects(d.mechanics)
-        symbols = SourceSymbols(d, parts)
+        symbols = SourceSymbolSlots(d, parts)
         motion = NumericKaneEquations(parts, symbols).evaluate_motion(
             symbols.complete_values([0.3] * len(symbols.slot))
         )

@@ -28,7 +28,7 @@ from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import form_experiment_values, make_reference, make_reference_data
-from mb2fmu.validation.bounds.experiment_perturbation_sizes import (
+from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     LARGEST_PERTURBATION_FRACTION,
     SMALLEST_PERTURBATION_FRACTION,
     mirror_perturbed_value_into_bounds,

@@ -16,7 +16,7 @@ from mb2fmu.validation.reference.smooth_integration import (
 )
 from mb2fmu.validation.reference.standstill_diagnosis import (
     diagnose_integration_standstill,
-    explain_scipy_failure,
+    make_scipy_failure_error,
 )
 
 TIME = np.linspace(0.0, 2.0, 21)
@@ -66,7 +66,7 @@ def test_scipys_words_become_what_the_numbers_show():
     slope = lambda _, y: np.array([y[1], y[1] ** 2])  # noqa: E731
     solution = solve_ivp(slope, (0.0, 2.0), [0.0, 1.0], method="DOP853", t_eval=np.linspace(0, 2, 201), rtol=1e-10)
     assert not solution.success
-    found = explain_scipy_failure(solution, slope, ["angle", "speed"], "M cannot be simulated to 2 s:", 0.0)
+    found = make_scipy_failure_error(solution, slope, ["angle", "speed"], "M cannot be simulated to 2 s:", 0.0)
     text = str(found)
     assert text.startswith("M cannot be simulated to 2 s:")
     assert "at t = 1 s or soon after the step size vanishes; x' has values there, and states grow" in text

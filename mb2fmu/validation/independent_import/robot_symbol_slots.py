@@ -1,7 +1,7 @@
 """Numbers for a robot's expressions of events, gaps and rows: motions of links are those of the independent import.
 
 :class:`EventImportCheck` asks the model's own expressions for numbers and moves them along a motion. Of a model in
-SymPy it asks ``SourceSymbols`` and ``SourceConstraints``; of a robot the two classes here, which have what it asks for.
+SymPy it asks ``SourceSymbolSlots`` and ``SourceConstraints``; of a robot the two classes here, which offer the same.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.independent_import.independent_urdf import Array
-from mb2fmu.validation.source_checks.source_symbols import SourceEvaluationError, make_unused_symbol
+from mb2fmu.validation.independent_import.independent_urdf_equations import Array
+from mb2fmu.validation.source_checks.source_symbol_slots import SourceEvaluationError, make_unused_symbol
 
 Values = Sequence[float]
 
 
-class RobotSymbols:
+class RobotSymbolSlots:
     """Gives every symbol of a robot's expressions a slot in one list of values.
 
     The slots: those of a point (time, free parameters, coordinates, speeds, inputs), then q', then auxiliary states.
@@ -87,8 +87,8 @@ class RobotSymbols:
         return evaluate
 
 
-class RobotKinematics:
-    """q' of a robot from its speeds, in the slots of :class:`RobotSymbols`.
+class RobotCoordinateRates:
+    """q' of a robot from its speeds, in the slots of :class:`RobotSymbolSlots`.
 
     Args:
         definition: The checked model.
@@ -99,7 +99,7 @@ class RobotKinematics:
     def __init__(
         self,
         definition: ModelDefinition,
-        symbols: RobotSymbols,
+        symbols: RobotSymbolSlots,
         rates_of_coordinates: Callable[[list[float]], Mapping[str, float]],
     ) -> None:
         self.rates = [symbols.slot[q.diff(symbols.t)] for q in symbols.q]

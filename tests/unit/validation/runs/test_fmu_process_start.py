@@ -19,12 +19,12 @@ from representatives import by_night
 
 from mb2fmu.audit.external_checkers import run_external_checkers
 from mb2fmu.fmu.runner import fmpy_instances
-from mb2fmu.validation.runs import driver_process
+from mb2fmu.validation.runs import fmu_process_start
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
 
 from .test_fmu_run import OUTPUTS, changed, experiment
 
-pytestmark = pytest.mark.skipif(not driver_process.CAN_FORK, reason="no process is forked on this system")
+pytestmark = pytest.mark.skipif(not fmu_process_start.CAN_FORK, reason="no process is forked on this system")
 
 
 def list_children(process_id: int) -> list[int]:
@@ -66,8 +66,8 @@ def wait_for(condition: Callable[[], object]) -> bool:
 def test_both_ways_give_the_same_bits(pendulum_fmu, monkeypatch) -> None:
     forked = simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
     assert len(server_processes()) == 1
-    monkeypatch.setattr(driver_process, "CAN_FORK", False)
-    monkeypatch.setattr(driver_process, "_find_server", lambda: pytest.fail("the server was asked"))
+    monkeypatch.setattr(fmu_process_start, "CAN_FORK", False)
+    monkeypatch.setattr(fmu_process_start, "_find_server", lambda: pytest.fail("the server was asked"))
     assert np.array_equal(forked.values, simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values)
 
 
@@ -77,52 +77,52 @@ def test_one_server_runs_all_and_a_killed_one_is_replaced(pendulum_fmu) -> None:
     simulate_fmu(pendulum_fmu, experiment(), OUTPUTS)
     assert server_processes() == [server]
     os.kill(server, signal.SIGKILL)
-    assert wait_for(lambda: driver_process._find_server().is_alive() and server not in server_processes())
+    assert wait_for(lambda: fmu_process_start._find_server().is_alive() and server not in server_processes())
     assert np.isfinite(simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values).all()
 
 
 def test_a_run_whose_server_ends_has_a_process_of_its_own(pendulum_fmu, monkeypatch) -> None:
     def send_to_none(_client: object, _request: object) -> None:
-        raise driver_process._ServerEndedError
+        raise fmu_process_start._ServerEndedError
 
-    monkeypatch.setattr(driver_process._ForkServerClient, "_send", send_to_none)
+    monkeypatch.setattr(fmu_process_start._ForkServerClient, "_send", send_to_none)
     assert np.isfinite(simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values).all()
 
 
 def test_a_run_is_told_when_its_server_is_killed_in_the_middle(tmp_path) -> None:
-    client = driver_process._ForkServerClient()
-    (tmp_path / driver_process.REQUEST_FILE).write_text("{}", encoding="utf-8")
+    client = fmu_process_start._ForkServerClient()
+    (tmp_path / fmu_process_start.REQUEST_FILE).write_text("{}", encoding="utf-8")
     os.kill(client._process.pid, signal.SIGKILL)
-    with pytest.raises(driver_process._ServerEndedError):
+    with pytest.raises(fmu_process_start._ServerEndedError):
         client.run(tmp_path, 30.0)
     client.end()
 
 
 def test_output_and_environment_are_those_of_the_run(tmp_path, monkeypatch) -> None:
     """A request that cannot be read ends its process with Python's own words, in its folder."""
-    driver_process._find_server()
+    fmu_process_start._find_server()
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    (tmp_path / driver_process.REQUEST_FILE).write_text("{", encoding="utf-8")
-    end = driver_process.run_driver_process(tmp_path, 30.0)
+    (tmp_path / fmu_process_start.REQUEST_FILE).write_text("{", encoding="utf-8")
+    end = fmu_process_start.run_request_in_process(tmp_path, 30.0)
     assert end.code == 1
     assert "JSONDecodeError" in end.stderr
     assert end.stdout == ""
 
 
 def test_a_process_that_hangs_is_killed(tmp_path) -> None:
-    os.mkfifo(tmp_path / driver_process.REQUEST_FILE)  # nobody writes: reading it never ends
+    os.mkfifo(tmp_path / fmu_process_start.REQUEST_FILE)  # nobody writes: reading it never ends
     with pytest.raises(TimeoutError):
-        driver_process.run_driver_process(tmp_path, 0.5)
+        fmu_process_start.run_request_in_process(tmp_path, 0.5)
     (server,) = server_processes()
     assert wait_for(lambda: not forks_of(server))
 
 
 def test_a_run_does_not_outlive_a_server_that_is_killed(tmp_path) -> None:
-    os.mkfifo(tmp_path / driver_process.REQUEST_FILE)
-    client = driver_process._ForkServerClient()
+    os.mkfifo(tmp_path / fmu_process_start.REQUEST_FILE)
+    client = fmu_process_start._ForkServerClient()
 
     def run_to_the_end_of_the_server() -> None:
-        with pytest.raises(driver_process._ServerEndedError):
+        with pytest.raises(fmu_process_start._ServerEndedError):
             client.run(tmp_path, 60.0)
 
     thread = threading.Thread(target=run_to_the_end_of_the_server)
@@ -158,10 +158,10 @@ else:
 
 @pytest.mark.parametrize("how", [*by_night("ends"), "is killed"])
 def test_nothing_outlives_its_client(how, tmp_path) -> None:
-    os.mkfifo(tmp_path / driver_process.REQUEST_FILE)
+    os.mkfifo(tmp_path / fmu_process_start.REQUEST_FILE)
     code = (
-        "import sys, threading\nfrom pathlib import Path\nfrom mb2fmu.validation.runs import driver_process\n"
-        "client = driver_process._find_server()\n"
+        "import sys, threading\nfrom pathlib import Path\nfrom mb2fmu.validation.runs import fmu_process_start\n"
+        "client = fmu_process_start._find_server()\n"
         "threading.Thread(target=client.run, args=(Path(sys.argv[1]), 100.0), daemon=True).start()\n"
         "sys.stdin.read()"
     )
@@ -178,10 +178,10 @@ def test_nothing_outlives_its_client(how, tmp_path) -> None:
 def test_a_fork_of_the_client_has_a_server_of_its_own() -> None:
     """In a process that has no other threads: those of packages that other tests use forbid to fork."""
     code = (
-        "import os\nfrom mb2fmu.validation.runs import driver_process\n"
-        "first = driver_process._find_server()\n"
+        "import os\nfrom mb2fmu.validation.runs import fmu_process_start\n"
+        "first = fmu_process_start._find_server()\n"
         "child = os.fork()\n"
-        "second = driver_process._find_server()\n"
+        "second = fmu_process_start._find_server()\n"
         "if child:\n"
         "    assert os.waitpid(child, 0)[1] == 0\n"
         "    assert second is first and first.is_alive()\n"
@@ -198,8 +198,8 @@ def test_a_script_is_run_as_by_an_interpreter_of_its_own(pendulum_fmu, monkeypat
     script = "import sys; print(*sys.argv[1:], __name__); sys.exit('no' if sys.argv[1:] else 0)"
     both = []
     for can_fork in (True, False):
-        monkeypatch.setattr(driver_process, "CAN_FORK", can_fork)
-        end = driver_process.run_script_process(script, ["a b", "ü"], 30.0)
+        monkeypatch.setattr(fmu_process_start, "CAN_FORK", can_fork)
+        end = fmu_process_start.run_script_process(script, ["a b", "ü"], 30.0)
         both.append((end.returncode, end.stdout, end.stderr))
     assert both == [(1, "a b ü __main__\n", "no\n")] * 2
 
@@ -210,7 +210,7 @@ def test_objections_of_both_checkers_are_the_same_from_a_fork(pendulum_fmu, tmp_
 
     def run_script(script: str, *arguments):
         forked.append(script)
-        return driver_process.run_script_process(script, *arguments)
+        return fmu_process_start.run_script_process(script, *arguments)
 
     found = run_external_checkers(wrong, run_script=run_script)
     assert len(forked) == 2
@@ -231,4 +231,4 @@ def test_signatures_of_fmpys_functions_are_formed_once(pendulum_fmu, tmp_path) -
 
 def test_a_script_that_hangs_is_ended() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
-        driver_process.run_script_process("import time; time.sleep(60)", [], 0.5)
+        fmu_process_start.run_script_process("import time; time.sleep(60)", [], 0.5)

@@ -50,7 +50,7 @@ def make_unused_symbol(number: int, purpose: str = "slot") -> sm.Symbol:
     return sm.Symbol(f"mb2fmu_own_{purpose}_{number}")
 
 
-class SourceSymbols:
+class SourceSymbolSlots:
     """Gives every symbol of the user's expressions a slot in one list of values.
 
     The slots, in this order: t, q, q' (as far as it is no speed), u, z, inputs, all parameters. Auxiliary speeds and

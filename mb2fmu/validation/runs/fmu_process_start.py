@@ -147,7 +147,7 @@ def _find_server() -> _ForkServerClient:
         return slot[0]
 
 
-def write_cvode_callbacks(folder: Path) -> str | None:
+def compile_cvode_callbacks(folder: Path) -> str | None:
     """Write the library of CVODE's callbacks (``cvode_callbacks.c``); return its file, None without a compiler."""
     name = "cvode_callbacks"
     source = f"{name}.c"
@@ -161,7 +161,7 @@ def write_cvode_callbacks(folder: Path) -> str | None:
     return str(file)
 
 
-def run_driver_process(folder: Path, time_limit: float) -> CompletedFmuProcess:
+def run_request_in_process(folder: Path, time_limit: float) -> CompletedFmuProcess:
     """Run the request of a folder in a process of its own.
 
     Args:
@@ -200,7 +200,7 @@ def run_script_process(script: str, arguments: Sequence[str], time_limit: float)
         request = {"script": script, "arguments": list(arguments)}
         (folder / REQUEST_FILE).write_text(json.dumps(request), encoding="utf-8")
         try:
-            end = run_driver_process(folder, time_limit)
+            end = run_request_in_process(folder, time_limit)
         except TimeoutError as error:
             raise subprocess.TimeoutExpired("the script", time_limit) from error
     return subprocess.CompletedProcess((), end.code, end.stdout, end.stderr)
