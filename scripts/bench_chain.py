@@ -37,7 +37,7 @@ from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.fmu import emit_c
-from mb2fmu.fmu.interface import FmuTarget, describe_interface
+from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.toolchain import compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compiler_options, find_compiler
@@ -217,7 +217,7 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     """The FMU's equations of x' in some builds."""
     native = motion_only(derivation.program)
     target = FmuTarget("2", "native")
-    interface = describe_interface(derivation.definition, derivation.equations, derivation.program, target)
+    interface = form_fmu_interface(derivation.definition, derivation.equations, derivation.program, target)
     sources = emit_c.emit_fmu_sources(native, interface)
     for path in sources:
         file = folder / path

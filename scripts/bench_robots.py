@@ -26,7 +26,7 @@ from bench_chain import BUILDS, ROOT, compiled_pinocchio, motion_only, total
 
 from mb2fmu import pipeline
 from mb2fmu.fmu import emit_c
-from mb2fmu.fmu.interface import FmuTarget, describe_interface
+from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
@@ -148,7 +148,7 @@ def ours(
     """The FMU's equations of x' for any processor and for AVX2."""
     q, v, effort = state
     d = derivation.checked
-    interface = describe_interface(
+    interface = form_fmu_interface(
         derivation.definition, derivation.equations, derivation.program, FmuTarget("2", "native")
     )
     sources = emit_c.emit_fmu_sources(motion_only(derivation.program), interface)

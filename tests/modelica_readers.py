@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
-from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, describe_native_fmi3_interface
+from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, form_native_fmi3_interface
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
 
@@ -66,7 +66,7 @@ def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float =
 
 def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
     """Our own values of what the file calls unknowns, and of its outputs."""
-    program, interface = derivation.program, describe_native_fmi3_interface(derivation)
+    program, interface = derivation.program, form_native_fmi3_interface(derivation)
     groups = [
         [v.name for v in sorted(interface.variables_from_sources(s), key=lambda v: v.index)]
         for s in ("state", "input", "parameter")

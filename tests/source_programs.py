@@ -23,8 +23,8 @@ from mb2fmu.fmu.emit_c.standalone_c_program import list_model_outputs
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.fmu_build.target_source_export import (
-    describe_model_for_targets,
-    describe_native_fmi3_interface,
+    form_native_fmi3_interface,
+    form_target_model_description,
     list_target_source_files,
 )
 from mb2fmu.targets.csharp import emit_csharp_files
@@ -81,7 +81,7 @@ def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder:
     create = library[f"{name}_create"]
     create.restype = ctypes.c_void_p
     model = ctypes.c_void_p(create())
-    names = [v.name for v in list_model_outputs(describe_native_fmi3_interface(derivation))]
+    names = [v.name for v in list_model_outputs(form_native_fmi3_interface(derivation))]
     wanted = [output.name for output in derivation.equations.outputs]
 
     def call(function: str, *arguments: float | Floats) -> None:
@@ -230,7 +230,7 @@ def missing(target: str) -> str:
 def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
     """The same as :func:`evaluate_c`, and x after a step of 1 ms of the target's integrator; see :func:`run_files`."""
     files = list_target_source_files(derivation, target)
-    return run_files(target, files, describe_model_for_targets(derivation), points, folder)
+    return run_files(target, files, form_target_model_description(derivation), points, folder)
 
 
 def run_files(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
-from mb2fmu.compiler.lowering.auxiliary_program import lower_constraint_manifold
+from mb2fmu.compiler.lowering.auxiliary_program import lower_constraint_residuals
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
@@ -31,7 +31,7 @@ class ProgramDerivatives:
     def __init__(self, equations: EquationsOfMotion, program: Program, t: float, p: Floats) -> None:
         self._t, self._p = t, p
         self.n_x, self.n_r = len(program.layout.states), len(program.layout.inputs)
-        manifold = lower_constraint_manifold(equations)
+        manifold = lower_constraint_residuals(equations)
         self.constraint_names = manifold.entries["residual"].labels
         self.rates, self.rate_slopes = self._pair(program, "rhs")
         self.outputs, self.output_slopes = self._pair(program, "outputs")

@@ -18,7 +18,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.systems.coupled_system import CoupledSystem
-    from mb2fmu.systems.fmu_component import FmuComponent, read_component
+    from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
     from mb2fmu.systems.port_and_bond_records import SteppingSettings
     from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, simulate_system
     from mb2fmu.systems.system_wiring import wire_system
@@ -32,7 +32,7 @@ __all__ = [
     "SystemRunError",
     "SystemTrajectories",
     "WiredSystem",
-    "read_component",
+    "read_fmu_component",
     "simulate_system",
     "wire_system",
 ]
@@ -41,7 +41,7 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "coupled_system": "CoupledSystem",
-        "fmu_component": "FmuComponent read_component",
+        "fmu_component": "FmuComponent read_fmu_component",
         "port_and_bond_records": "SteppingSettings",
         "system_simulation": "SystemTrajectories SystemRunError simulate_system",
         "wired_system": "CouplingError WiredSystem",

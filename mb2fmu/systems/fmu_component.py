@@ -114,7 +114,7 @@ class FmuComponent:
         return frozenset(self.inputs)
 
 
-def read_component(name: str, path: Path) -> FmuComponent:
+def read_fmu_component(name: str, path: Path) -> FmuComponent:
     """Read an FMU as a component.
 
     Args:

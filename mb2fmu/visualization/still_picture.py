@@ -192,7 +192,7 @@ def _sort_topologically(depths: Sequence[float], behind: Sequence[set[int]], wai
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape2D:
+class _PaintedShape:
     """A shape to paint.
 
     Attributes:
@@ -222,20 +222,20 @@ class _PaintedPath:
 
 
 @dataclass(slots=True)
-class _Canvas:
+class _PictureCanvas:
     """Collects shapes of one instant, seen from one side."""
 
     right: Floats
     up: Floats
     view_direction: Floats
-    shapes: list[_Shape2D] = field(default_factory=list)
+    shapes: list[_PaintedShape] = field(default_factory=list)
 
     def flat(self, points: Floats) -> Floats:
         """Return points as (right, up), shape (n, 2)."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
     def add(self, depth: float, pieces: Sequence[_PaintedPath], bounds: Floats, hull: ConvexHull | None = None) -> None:
-        self.shapes.append(_Shape2D(depth, tuple(pieces), bounds, hull))
+        self.shapes.append(_PaintedShape(depth, tuple(pieces), bounds, hull))
 
 
 def render_still_picture(
@@ -312,9 +312,9 @@ def _screen_axes(drawing: Drawing) -> tuple[Floats, Floats]:
     return right, np.cross(drawing.view_direction, right)
 
 
-def _paint_instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
+def _paint_instant(drawing: Drawing, row: int, *, last: bool) -> list[_PaintedShape]:
     """Return all that is seen at a row of the poses, the farthest first."""
-    canvas = _Canvas(*_screen_axes(drawing), drawing.view_direction)
+    canvas = _PictureCanvas(*_screen_axes(drawing), drawing.view_direction)
     _paint_parts(canvas, drawing, row, last=last)
     between = [(shape, shape.hull) for shape in canvas.shapes if shape.hull]
     order = sort_solids_for_painting(
@@ -327,7 +327,7 @@ def _paint_instant(drawing: Drawing, row: int, *, last: bool) -> list[_Shape2D]:
     return [*behind, *(between[i][0] for i in order), *before]
 
 
-def _paint_parts(canvas: _Canvas, drawing: Drawing, row: int, *, last: bool) -> None:
+def _paint_parts(canvas: _PictureCanvas, drawing: Drawing, row: int, *, last: bool) -> None:
     """Put all solids and lines of one instant on the canvas; traces and arrows only for the `last`."""
     poses = drawing.poses
     many = len(drawing.solids) > _MANY
@@ -362,7 +362,7 @@ def _anchor_position(anchor: PoseAnchorPoint, poses: PoseSeries, row: int) -> Fl
 
 
 def _paint_solid(
-    canvas: _Canvas, solid: DrawnSolid, poses: PoseSeries, row: int, meshes: Sequence[TriangleMesh]
+    canvas: _PictureCanvas, solid: DrawnSolid, poses: PoseSeries, row: int, meshes: Sequence[TriangleMesh]
 ) -> None:
     """Put a solid on the canvas, turned with its pose."""
     centre = _anchor_position(solid.anchor, poses, row)
@@ -384,7 +384,7 @@ def _paint_solid(
             _paint_mesh(canvas, solid, centre, vertices, mesh.faces.astype(np.intp))
 
 
-def _paint_ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats, half: Floats) -> None:
+def _paint_ellipsoid(canvas: _PictureCanvas, solid: DrawnSolid, centre: Floats, R: Floats, half: Floats) -> None:
     """Put an ellipsoid on the canvas: its outline is the ellipse with P A Pᵀ, A = R diag(a²) Rᵀ."""
     P = np.stack([canvas.right, canvas.up])
     squares, axes = np.linalg.eigh(P @ (R * half**2) @ R.T @ P.T)
@@ -397,7 +397,7 @@ def _paint_ellipsoid(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floa
                ellipsoid_hull(centre, R, half))  # fmt: skip
 
 
-def _paint_cylinder(canvas: _Canvas, solid: DrawnSolid, centre: Floats, axis: Floats) -> None:
+def _paint_cylinder(canvas: _PictureCanvas, solid: DrawnSolid, centre: Floats, axis: Floats) -> None:
     """Put a cylinder on the canvas: two ellipses and their tangents; the visible end on top."""
     length, radius = solid.sizes
     facing = float(axis @ canvas.view_direction)
@@ -432,7 +432,7 @@ _BOX_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-
 _BOX_SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 
 
-def _paint_box(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats) -> None:
+def _paint_box(canvas: _PictureCanvas, solid: DrawnSolid, centre: Floats, R: Floats) -> None:
     """Put the sides of a box on the canvas that face the viewer."""
     corners = centre + (_BOX_CORNERS * np.array(solid.sizes)) @ R.T
     pieces = []
@@ -448,7 +448,7 @@ def _paint_box(canvas: _Canvas, solid: DrawnSolid, centre: Floats, R: Floats) ->
 
 
 def _paint_mesh(
-    canvas: _Canvas, solid: DrawnSolid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]
+    canvas: _PictureCanvas, solid: DrawnSolid, centre: Floats, vertices: Floats, faces: npt.NDArray[np.intp]
 ) -> None:
     """Put the triangles of a mesh on the canvas that face the viewer, the farthest first."""
     corners = vertices[faces]
@@ -464,7 +464,7 @@ def _paint_mesh(
     canvas.add(float(centre @ canvas.view_direction), pieces, canvas.flat(vertices), point_cloud_hull(vertices))
 
 
-def _paint_line(canvas: _Canvas, line: DrawnLine, poses: PoseSeries, row: int, unit: float) -> None:
+def _paint_line(canvas: _PictureCanvas, line: DrawnLine, poses: PoseSeries, row: int, unit: float) -> None:
     """Put a line on the canvas: a coil for a pathway, dashes for a rail."""
     ends = np.array([_anchor_position(anchor, poses, row) for anchor in line.anchors])
     points = canvas.flat(ends)
@@ -494,7 +494,7 @@ def _coil_points(a: Floats, b: Floats, unit: float) -> Floats:
     return np.concatenate([[a], middle, [b]])
 
 
-def _paint_arrow(canvas: _Canvas, arrow: DrawnArrow, poses: PoseSeries, row: int, unit: float) -> None:
+def _paint_arrow(canvas: _PictureCanvas, arrow: DrawnArrow, poses: PoseSeries, row: int, unit: float) -> None:
     """Draw a force that points away from its point of application; a torque has two heads."""
     start = _anchor_position(arrow.anchor, poses, row)
     vector = poses.vectors[row, arrow.vector]
@@ -515,7 +515,7 @@ def _paint_arrow(canvas: _Canvas, arrow: DrawnArrow, poses: PoseSeries, row: int
     canvas.add(np.inf, pieces, np.array([a, b]))
 
 
-def _face_brightness(canvas: _Canvas, normal: Floats) -> float:
+def _face_brightness(canvas: _PictureCanvas, normal: Floats) -> float:
     """Return the brightness of a face, 0.55 to 1, by the light that comes from the viewer's side."""
     n = normal / np.linalg.norm(normal)
     seen = np.array([n @ canvas.right, n @ canvas.up, n @ canvas.view_direction])
@@ -556,7 +556,7 @@ def _format_coordinate(value: float) -> str:
 
 def _format_svg(
     drawing: Drawing,
-    layers: Sequence[tuple[float, list[_Shape2D]]],
+    layers: Sequence[tuple[float, list[_PaintedShape]]],
     screen: tuple[Floats, Floats],
     background: str,
     *,
@@ -590,18 +590,18 @@ def _format_svg(
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _visible_rectangle(shapes: Sequence[_Shape2D], *, ball: bool) -> tuple[Floats, Floats]:
+def _visible_rectangle(shapes: Sequence[_PaintedShape], *, ball: bool) -> tuple[Floats, Floats]:
     """Return lower left and upper right corner; paths that lead far away are ignored, except those of a ball alone."""
     (low, high), (first, last) = _bounding_rectangle(shapes), _bounding_rectangle(_shapes_without_traces(shapes))
     return (first, last) if not ball and _travels_far(high - low, last - first) else (low, high)
 
 
-def _shapes_without_traces(shapes: Sequence[_Shape2D]) -> list[_Shape2D]:
+def _shapes_without_traces(shapes: Sequence[_PaintedShape]) -> list[_PaintedShape]:
     """Return all shapes except traces."""
     return [shape for shape in shapes if shape.depth > -np.inf]
 
 
-def _bounding_rectangle(shapes: Sequence[_Shape2D]) -> tuple[Floats, Floats]:
+def _bounding_rectangle(shapes: Sequence[_PaintedShape]) -> tuple[Floats, Floats]:
     """Return lower left and upper right corner of the shapes, m."""
     points = np.concatenate([shape.bounds for shape in shapes] or [np.zeros((1, 2))])
     return points.min(axis=0), points.max(axis=0)

@@ -34,7 +34,7 @@ def pendulum():
     program = lowering.lower_equations_to_program(equations)
     native = add_fmu_derivatives(program)
     plain = {
-        fmi: interface.describe_interface(definition, equations, native.program, FmuTarget(fmi, "native"))
+        fmi: interface.form_fmu_interface(definition, equations, native.program, FmuTarget(fmi, "native"))
         for fmi in ("2", "3")
     }
 

@@ -17,7 +17,7 @@ from representatives import marked
 
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.interface import describe_interface
+from mb2fmu.fmu.interface import form_fmu_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuSolverSettings
 from mb2fmu.fmu.package import build_python_fmu, read_archive, write_fmu_archive
 
@@ -42,7 +42,7 @@ def built(program, interface, path):
 def lowered(system):
     definition, equations = system()
     program = lower_equations_to_program(equations)
-    return program, describe_interface(definition, equations, program)
+    return program, form_fmu_interface(definition, equations, program)
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ from mb2fmu.fmu.interface.fmu_interface import (
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember
 from mb2fmu.fmu.interface.interface_description import (
     LOG_CATEGORIES,
-    describe_capabilities,
-    describe_solver_parameters,
-    describe_solver_type,
+    form_fmu_capabilities,
+    form_solver_enumeration,
+    form_solver_parameters,
 )
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.mechanics.equations.equations_of_motion import (
@@ -139,8 +139,8 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
     """What describes the pendulum as a native FMU; ``changes`` replace attributes."""
     python = pendulum_interface()
     types = map_units_to_quantity_types(python.variables)
-    enumerated = describe_solver_type(list(types))
-    solver, step = describe_solver_parameters(python.variables, python.solver)
+    enumerated = form_solver_enumeration(list(types))
+    solver, step = form_solver_parameters(python.variables, python.solver)
     solver = dataclasses.replace(solver, declared_type=enumerated.name)
     typed = [
         dataclasses.replace(v, declared_type=types[v.unit].name if v.unit in types else None) for v in python.variables
@@ -156,7 +156,7 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
         "variables": (*typed, solver, step),
         "types": (*types.values(), enumerated),
         "terminals": (Terminal("tau", members, "the drive"),),
-        "capabilities": describe_capabilities(target),
+        "capabilities": form_fmu_capabilities(target),
     }
     return dataclasses.replace(python, **{**native, **changes})  # type: ignore[arg-type]
 

@@ -130,7 +130,7 @@ class Subject:
         """What an importer of the right FMU sees."""
         d = self.derivation
         target = interface.FmuTarget(fmi, "native", None, "zig", False)  # noqa: FBT003
-        return interface.describe_interface(d.definition, d.equations, d.program, target)
+        return interface.form_fmu_interface(d.definition, d.equations, d.program, target)
 
     @cached_property
     def _descriptions(self) -> dict[str, FileTree]:

@@ -138,7 +138,7 @@ def _built(derivation: Derivation, mutant: Mutant) -> FmuBuild:
     """The FMU, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
         "derivatives": (derivatives, "add_fmu_derivatives"),
-        "interface": (mb2fmu.fmu.interface, "describe_interface"),
+        "interface": (mb2fmu.fmu.interface, "form_fmu_interface"),
         "sources": (mb2fmu.fmu.emit_c, "emit_equation_sources"),
         "description": (mb2fmu.fmu.emit_xml, "emit_description_files"),
     }

@@ -95,7 +95,7 @@ def test_every_fault_of_the_runtime_has_its_place(models, fmi):
     subject = models["cart_pole"]
     d = subject.derivation
     target = interface.FmuTarget(fmi=fmi, backend="native", solver=None)
-    described = interface.describe_interface(d.definition, d.equations, d.program, target)
+    described = interface.form_fmu_interface(d.definition, d.equations, d.program, target)
     right = emit_c.emit_equation_sources(d.program, described, adjoint=True)
     found = [*runtime.mutants(subject), *(m for m in conditional.mutants(subject) if m.level == "sources")]
     assert len({m.kind for m in found}) >= 8

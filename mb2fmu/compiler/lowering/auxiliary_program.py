@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayou
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
-def lower_constraint_manifold(equations: EquationsOfMotion) -> Program:
+def lower_constraint_residuals(equations: EquationsOfMotion) -> Program:
     """Return a program of the residuals that the states themselves must satisfy, without projection or solves.
 
     Entry points: ``residual`` (phi where all coordinates are states, A u + b where all speeds are) [names],

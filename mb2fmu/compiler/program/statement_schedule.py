@@ -151,7 +151,7 @@ class StatementSequence(Sequence[Statement]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Edges:
+class _SortedGraphEdges:
     """Edges of a graph, sorted by the node from which they go.
 
     Attributes:
@@ -163,7 +163,7 @@ class _Edges:
     ends: NodeArray
 
     @classmethod
-    def between(cls, starts: NodeArray, ends: NodeArray, count: int) -> _Edges:
+    def between(cls, starts: NodeArray, ends: NodeArray, count: int) -> _SortedGraphEdges:
         """Return the edges of ``count`` nodes."""
         offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
         return cls(offsets, ends[np.argsort(starts, kind="stable")])
@@ -181,8 +181,8 @@ class _PartiallyEvaluatedGraph:
     """
 
     known: NodeMask
-    reads: _Edges
-    used_by: _Edges
+    reads: _SortedGraphEdges
+    used_by: _SortedGraphEdges
     depth: NodeArray
 
 
@@ -246,11 +246,14 @@ class StatementScheduleGraph:
         if key not in self._views:
             known = self.is_leaf | given
             users, operands = (ends[~known[self._edges[0]]] for ends in self._edges)
-            reads, used_by = _Edges.between(users, operands, len(known)), _Edges.between(operands, users, len(known))
+            reads, used_by = (
+                _SortedGraphEdges.between(users, operands, len(known)),
+                _SortedGraphEdges.between(operands, users, len(known)),
+            )
             self._views[key] = _PartiallyEvaluatedGraph(known, reads, used_by, self._depth(known, used_by))
         return self._views[key]
 
-    def _depth(self, known: NodeMask, used_by: _Edges) -> NodeArray:
+    def _depth(self, known: NodeMask, used_by: _SortedGraphEdges) -> NodeArray:
         """Count the sines and cosines nested in each node's value."""
         depth = np.zeros(len(known), dtype=np.intp)
         trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC_OPERATIONS]) & ~known)
@@ -362,7 +365,7 @@ def _list_edges(program: Program, matrix: NodeArray) -> tuple[NodeArray, NodeArr
     return np.concatenate(users), np.concatenate(operands)
 
 
-def _find_reachable(edges: _Edges, starts: Iterable[int]) -> NodeMask:
+def _find_reachable(edges: _SortedGraphEdges, starts: Iterable[int]) -> NodeMask:
     """Return the mask of the nodes that can be reached, the starting ones included."""
     first = np.unique(np.fromiter(starts, dtype=np.intp))
     n = len(edges.offsets) - 1

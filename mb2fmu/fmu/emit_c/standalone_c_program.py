@@ -76,7 +76,7 @@ def emit_standalone_c_program(
     derived = emit_derivative_sources(native, interface, motion)
     printed = {name.removeprefix("sources/"): text for name, text in motion.sources.joined(derived).files.items()}
     name = interface.model_identifier
-    facts = describe_standalone_interface(interface) | {
+    facts = form_standalone_template_values(interface) | {
         "start": interface.experiment.start,
         "step": experiment.step,
         "steps": experiment.steps,
@@ -100,7 +100,7 @@ def emit_standalone_c_program(
     return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
 
 
-def describe_standalone_interface(interface: FmuInterface) -> dict[str, object]:
+def form_standalone_template_values(interface: FmuInterface) -> dict[str, object]:
     """Return what the templates ``standalone.[ch].jinja`` name: title, states, inputs, parameters, outputs."""
     return {
         "name": interface.model_identifier,

@@ -18,7 +18,7 @@ from mb2fmu.fmu.emit_c.fmu_c_sources import (
     is_motion_equation_translation_unit,
     render_c_template,
 )
-from mb2fmu.fmu.emit_c.standalone_c_program import describe_standalone_interface
+from mb2fmu.fmu.emit_c.standalone_c_program import form_standalone_template_values
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.packaged_templates import read_packaged_file
@@ -68,7 +68,7 @@ def emit_wasm_module(sources: FileTree, program: Program, interface: FmuInterfac
     motion, work = emit_compact_equation_files(program)
     files |= motion.files
     files["derived.c"] = _enlarge_work(files["derived.c"], work)
-    facts = describe_standalone_interface(interface)
+    facts = form_standalone_template_values(interface)
     unused = (*_UNUSED_ENTRIES, *(() if interface.solver.kind == "implicit" else ("jacobian",)))
     files |= _remove_table_entries(files, unused)
     files["solver_methods.c"] = _keep_one_solver(files["solver_methods.c"], interface.solver.solver_enumeration_value)

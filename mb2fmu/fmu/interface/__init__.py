@@ -8,6 +8,6 @@ format, or change the equations.
 """
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuTarget, FmuVariable
-from mb2fmu.fmu.interface.interface_description import describe_interface
+from mb2fmu.fmu.interface.interface_description import form_fmu_interface
 
-__all__ = ["FmuInterface", "FmuTarget", "FmuVariable", "describe_interface"]
+__all__ = ["FmuInterface", "FmuTarget", "FmuVariable", "form_fmu_interface"]

@@ -1,4 +1,4 @@
-"""``describe_interface``: decide everything that importers see, from model, equations and program.
+"""``form_fmu_interface``: decide everything that importers see, from model, equations and program.
 
 Variables, in this order:
 
@@ -67,7 +67,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
 )
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, VariableType
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
-from mb2fmu.fmu.interface.power_terminals import describe_fmu_terminals
+from mb2fmu.fmu.interface.power_terminals import form_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent, Experiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
@@ -156,7 +156,7 @@ def _smallest_nominal(nominals: Sequence[float | None]) -> float | None:
     return min(each or 1.0 for each in nominals) if any(nominals) else None
 
 
-def describe_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> FmuCapabilities:
+def form_fmu_capabilities(target: FmuTarget, *, remembers: bool = False, switches: bool = False) -> FmuCapabilities:
     """Return the abilities of such FMUs; those with discrete memory must be notified of accepted steps.
 
     Args:
@@ -182,7 +182,7 @@ def describe_capabilities(target: FmuTarget, *, remembers: bool = False, switche
     )
 
 
-def describe_solver_type(taken: Sequence[str]) -> VariableType:
+def form_solver_enumeration(taken: Sequence[str]) -> VariableType:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
     return VariableType(
@@ -190,7 +190,7 @@ def describe_solver_type(taken: Sequence[str]) -> VariableType:
     )
 
 
-def describe_solver_parameters(
+def form_solver_parameters(
     variables: Sequence[FmuVariable], settings: FmuSolverSettings, internal_step: float | None = None
 ) -> tuple[FmuVariable, ...]:
     """Return parameters for the choice of solver and its fixed step; they are placed behind ``variables``.
@@ -237,7 +237,7 @@ def make_unique_variable_name(wanted: str, taken: Sequence[str]) -> str:
     return wanted
 
 
-def describe_interface(
+def form_fmu_interface(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     program: Program,
@@ -267,9 +267,9 @@ def describe_interface(
     types: tuple[VariableType, ...] = ()
     if native:
         variables, types = _declare_types(
-            (*variables, *describe_solver_parameters(variables, solver, definition.experiment.internal_step))
+            (*variables, *form_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
-    found = describe_fmu_terminals(definition, equations, program) if native else ()
+    found = form_fmu_terminals(definition, equations, program) if native else ()
     held = tuple(_declared_arrays(definition, variables)) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
@@ -285,7 +285,7 @@ def describe_interface(
         types=types,
         terminals=_drop_terminals_of_array_elements(found, held),
         arrays=held,
-        capabilities=describe_capabilities(
+        capabilities=form_fmu_capabilities(
             target, remembers=bool(program.layout.memory), switches=bool(list_program_switches(program))
         ),
         generation_tool=GENERATION_TOOL,
@@ -560,7 +560,7 @@ def _declare_types(
 ) -> tuple[tuple[FmuVariable, ...], tuple[VariableType, ...]]:
     """Return the variables with their declared types, and these types."""
     types = map_units_to_quantity_types(variables)
-    enumerated = describe_solver_type(
+    enumerated = form_solver_enumeration(
         [*(variable.name for variable in variables), *(item.name for item in types.values())]
     )
     typed = tuple(

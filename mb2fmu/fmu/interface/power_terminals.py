@@ -31,7 +31,7 @@ _ROTATION_MEMBERS = ("tau", "phi", "w")
 _TRANSLATION_MEMBERS = ("f", "s", "v")
 
 
-def describe_fmu_terminals(
+def form_fmu_terminals(
     definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program
 ) -> tuple[Terminal, ...]:
     """Return the terminals of an FMU: the declared ones, then others in the order of the inputs.

@@ -38,7 +38,7 @@ def _format_symbol(symbol: sm.Expr) -> str:
 
 
 @notebook_display_registry.render_latex.register
-def format_equations(equations: EquationsOfMotion) -> str:
+def _format_equations_as_latex(equations: EquationsOfMotion) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, intermediates.
 
     Args:

@@ -101,13 +101,13 @@ def read_sid_file(path: Path) -> SidFile:
     except OSError as error:
         fault = Fault(f"it cannot be read ({error.strerror})", str(path), "correct the path")
         raise ModelError("the SID file cannot be used:", [fault]) from error
-    reader = _Reader(path)
+    reader = _SidLineReader(path)
     for number, line in enumerate(text.splitlines(), 1):
         reader.take(number, line.strip())
     return reader.finish()
 
 
-class _Reader:
+class _SidLineReader:
     """Takes the lines of a file one after the other."""
 
     def __init__(self, path: Path) -> None:

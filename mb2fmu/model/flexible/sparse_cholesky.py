@@ -35,7 +35,7 @@ NO_PIVOT = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
-class _Front:
+class _EliminationFront:
     """Unknowns that are eliminated together, and their columns of the factor.
 
     Attributes:
@@ -68,7 +68,7 @@ class SparseCholesky:
         pieces = list(_cut(A, places, np.arange(A.shape[0])))
         position = np.empty(A.shape[0], dtype=int)
         position[np.concatenate([own for own, _ in pieces])] = np.arange(A.shape[0])
-        self._fronts: list[_Front] = []
+        self._fronts: list[_EliminationFront] = []
         left: list[tuple[Indices, Array]] = []  # by pieces whose separator is still to come: unknowns, matrix
         for own, halves in pieces:
             parts = [left.pop() for _ in range(halves)]
@@ -117,7 +117,7 @@ def _cut(matrix: SparseMatrix, places: Array, unknowns: Indices) -> Iterator[tup
 
 def _eliminate(
     rows: SparseMatrix, own: Indices, parts: Sequence[tuple[Indices, Array]], position: Indices
-) -> tuple[_Front, Array]:
+) -> tuple[_EliminationFront, Array]:
     """Return the front of a piece, and what it leaves of the matrix of its unknowns above (lower triangle).
 
     Args:
@@ -146,4 +146,4 @@ def _eliminate(
     if s and len(above):
         below = blas.dtrsm(1.0, triangle, below, side=1, lower=1, trans_a=1, overwrite_b=1)
         rest = blas.dsyrk(-1.0, below, beta=1.0, c=rest, lower=1, overwrite_c=1)
-    return _Front(own, above, triangle, below), rest
+    return _EliminationFront(own, above, triangle, below), rest

@@ -19,7 +19,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
 )
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, StageStopwatch
-from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
+from mb2fmu.pipeline.fmu_build.model_scene import make_model_scene_and_picture
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface, FmuTarget
@@ -86,7 +86,7 @@ def _build_native(
             compilation.begin(sources)
             description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
-            scene_and_picture = draw_model_scene(derivation)
+            scene_and_picture = make_model_scene_and_picture(derivation)
             drawn = package.make_fmu_pictures(described, scene_and_picture.diagram)
         with stage("compile"):
             binaries = compilation.finish(sources, 2 if fmi == "2" else 3)
@@ -107,7 +107,7 @@ def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInt
 
     definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
     program = derivation.program_with_modes if target.backend == "native" else derivation.program
-    return interface.describe_interface(definition, derivation.equations, program, target)
+    return interface.form_fmu_interface(definition, derivation.equations, program, target)
 
 
 def choose_native_compiler(options: BuildOptions) -> Compiler:
@@ -177,7 +177,7 @@ def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildO
         sources = emit_python.emit_python_sources(derivation.program, described)
         description = emit_xml.emit_description_files(described)
     with stage("build"):
-        scene_and_picture = draw_model_scene(derivation)
+        scene_and_picture = make_model_scene_and_picture(derivation)
         core = package.build_python_fmu(sources, description, described).joined(scene_and_picture.files)
     return FmuBuild(
         derivation, described, sources, description, FileTree({}), scene_and_picture.scene, core, stage.timings

@@ -38,7 +38,7 @@ class ModelScene(NamedTuple):
     diagram: str
 
 
-def draw_model_scene(derivation: Derivation) -> ModelScene:
+def make_model_scene_and_picture(derivation: Derivation) -> ModelScene:
     """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     scene, diagram = build_model_scene(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:

@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ExperimentValues
 
 
-def describe_native_fmi3_interface(derivation: Derivation) -> FmuInterface:
+def form_native_fmi3_interface(derivation: Derivation) -> FmuInterface:
     """Return the variables as a native FMI 3.0 FMU of the model has them."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
 
     target = interface.FmuTarget("3", "native", None, "zig", fast=False)
     definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
-    return interface.describe_interface(definition, derivation.equations, derivation.program, target)
+    return interface.form_fmu_interface(definition, derivation.equations, derivation.program, target)
 
 
 def _inputs_per_step(run: ExperimentValues) -> tuple[tuple[float, ...], ...]:
@@ -59,16 +59,16 @@ def _print_c(derivation: Derivation) -> FileTree:
     run = validation.form_experiment_values(derivation.definition)
     experiment = emit_c.StandaloneInputSignals(run.step, len(run.inputs), _inputs_per_step(run))
     return emit_c.emit_standalone_c_program(
-        derivatives.add_fmu_derivatives(derivation.program), describe_native_fmi3_interface(derivation), experiment
+        derivatives.add_fmu_derivatives(derivation.program), form_native_fmi3_interface(derivation), experiment
     )
 
 
-def describe_model_for_targets(derivation: Derivation) -> TargetModelDescription:
+def form_target_model_description(derivation: Derivation) -> TargetModelDescription:
     """Return what targets write beside the equations: names, units, start values, the default experiment."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
 
-    program, interface = derivation.program, describe_native_fmi3_interface(derivation)
+    program, interface = derivation.program, form_native_fmi3_interface(derivation)
     run = validation.form_experiment_values(derivation.definition)
     x0, r0, p0 = start_values(derivation)
     if "initialize" in program.entries and program.entries["initialize"].results:
@@ -102,7 +102,7 @@ def _print_matlab(derivation: Derivation) -> FileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu.targets import matlab
 
-    return matlab.emit_matlab_files(derivation.program, describe_model_for_targets(derivation))
+    return matlab.emit_matlab_files(derivation.program, form_target_model_description(derivation))
 
 
 def _print_modelica(derivation: Derivation) -> FileTree:
@@ -111,11 +111,11 @@ def _print_modelica(derivation: Derivation) -> FileTree:
 
     connections = tuple(
         modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
-        for terminal in describe_native_fmi3_interface(derivation).terminals
+        for terminal in form_native_fmi3_interface(derivation).terminals
     )
     return modelica.emit_modelica_file(
         _add_modelica_modes(derivation),
-        describe_model_for_targets(derivation),
+        form_target_model_description(derivation),
         connections,
         _sampled_event_times(derivation),
     )
@@ -157,7 +157,7 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
 
-    files = casadi.emit_casadi_files(derivation.program, describe_model_for_targets(derivation))
+    files = casadi.emit_casadi_files(derivation.program, form_target_model_description(derivation))
     sources = {path.removeprefix("runtime/"): content for path, content in files.files.items()}
     machine = toolchain.host_platform()
     for path in [path for path in files if "/" not in path]:
@@ -174,28 +174,28 @@ def _print_fortran(derivation: Derivation) -> FileTree:
     """Print one module of Fortran 2008, and a program with the default experiment."""
     from mb2fmu.targets import fortran
 
-    return fortran.emit_fortran_files(derivation.program, describe_model_for_targets(derivation))
+    return fortran.emit_fortran_files(derivation.program, form_target_model_description(derivation))
 
 
 def _print_csharp(derivation: Derivation) -> FileTree:
     """Print one static class of C#, and a program with the default experiment."""
     from mb2fmu.targets import csharp
 
-    return csharp.emit_csharp_files(derivation.program, describe_model_for_targets(derivation))
+    return csharp.emit_csharp_files(derivation.program, form_target_model_description(derivation))
 
 
 def _print_julia(derivation: Derivation) -> FileTree:
     """Print one module of Julia."""
     from mb2fmu.targets import julia
 
-    return julia.emit_julia_file(derivation.program, describe_model_for_targets(derivation))
+    return julia.emit_julia_file(derivation.program, form_target_model_description(derivation))
 
 
 def _print_jax(derivation: Derivation) -> FileTree:
     """Print one module of pure functions for JAX; it is written without JAX."""
     from mb2fmu.targets import jax
 
-    return jax.emit_jax_module(derivation.program, describe_model_for_targets(derivation))
+    return jax.emit_jax_module(derivation.program, form_target_model_description(derivation))
 
 
 TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(

@@ -21,7 +21,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import Formulation
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
-from mb2fmu.pipeline.fmu_build.target_source_export import describe_native_fmi3_interface
+from mb2fmu.pipeline.fmu_build.target_source_export import form_native_fmi3_interface
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
@@ -52,7 +52,7 @@ def compile_ensemble(
 
     derivation = derive(model, arguments=arguments, **options)
     definition, program = derivation.definition, _add_dependent_outputs(derivation)
-    run, interface = validation.form_experiment_values(definition), describe_native_fmi3_interface(derivation)
+    run, interface = validation.form_experiment_values(definition), form_native_fmi3_interface(derivation)
     x0, _, p0 = start_values(derivation)
     states = sorted(interface.variables_from_sources("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.variables_from_sources("parameter"), key=lambda variable: variable.index)

@@ -33,7 +33,7 @@ from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import form_osp_files
-from mb2fmu.systems.fmu_component import FmuComponent, read_component
+from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
 from mb2fmu.systems.port_and_bond_records import list_converted_inputs
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
@@ -202,9 +202,9 @@ def _load_component(
     name = declared.name
     source = _locate_source(declared.source, system)
     if isinstance(source, Path) and source.suffix == ".fmu":
-        return read_component(name, source)
+        return read_fmu_component(name, source)
     exported = export(source, folder, arguments=declared.arguments, observer=observer, fmi=declared.fmi)
-    return read_component(name, exported.path)
+    return read_fmu_component(name, exported.path)
 
 
 def _locate_source(source: Any, system: CoupledSystem) -> Any:

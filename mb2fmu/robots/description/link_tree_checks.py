@@ -14,7 +14,7 @@ _MAX_LISTED_NAMES = 12
 """Roots that a message names."""
 
 
-def check_link_tree(
+def check_and_sort_link_tree(
     description: RobotDescription, faults: XmlFaultCollector, reported_names: Collection[str] = ()
 ) -> RobotDescription:
     """Return the description with its root, joints of parents before those of their children.

@@ -19,7 +19,7 @@ import numpy as np
 from lxml import etree
 
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.description.link_tree_checks import check_link_tree
+from mb2fmu.robots.description.link_tree_checks import check_and_sort_link_tree
 from mb2fmu.robots.description.robot_description import Array, RobotActuator, RobotDescription, RobotJoint
 from mb2fmu.robots.file_formats.mjcf_actuators_and_tendons import MjcfActuationReader
 from mb2fmu.robots.file_formats.mjcf_bodies import MjcfBodyReader
@@ -307,7 +307,7 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
         name=name, links=tuple(bodies.links), joints=tuple(ordered), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), actuators=actuators, tendons=tendons, loops=tuple(actuation.loops),
     )  # fmt: skip
-    checked = check_link_tree(description, faults)
+    checked = check_and_sort_link_tree(description, faults)
     drawn = {joint.name: joint for joint in bodies.joints}  # followers move by themselves
     return replace(
         checked, actuators=_resolve_damping_ratios(checked, drawn, bodies.reference_positions, actuation.damping_ratios)

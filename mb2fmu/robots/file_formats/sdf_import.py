@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mb2fmu.robots.description.link_tree_checks import check_link_tree
+from mb2fmu.robots.description.link_tree_checks import check_and_sort_link_tree
 from mb2fmu.robots.description.robot_description import (
     Array,
     GeometryKind,
@@ -101,7 +101,7 @@ def read_sdf(content: bytes, path: Path, content_of: Callable[[Path], bytes | No
         name=name, links=tuple(links), joints=tuple(joints), root="", gravity=gravity, source=path,
         notes=tuple(faults.notes), loops=tuple(model.loops),
     )  # fmt: skip
-    return check_link_tree(description, faults, model.frames.duplicate_names)
+    return check_and_sort_link_tree(description, faults, model.frames.duplicate_names)
 
 
 def _select_moving_models(models: list[XmlElement], faults: XmlFaultCollector) -> list[XmlElement]:

@@ -91,9 +91,9 @@ def read_urdf(content: bytes, path: Path) -> RobotDescription:
     description = RobotDescription(
         name=name, links=tuple(links), joints=tuple(joints), root="", source=path, notes=tuple(faults.notes)
     )
-    from mb2fmu.robots.description.link_tree_checks import check_link_tree
+    from mb2fmu.robots.description.link_tree_checks import check_and_sort_link_tree
 
-    return check_link_tree(description, faults)
+    return check_and_sort_link_tree(description, faults)
 
 
 def _note_what_acts_elsewhere(root: XmlElement) -> None:

@@ -21,7 +21,7 @@ MIN_SPEEDS_FOR_TREE = 24
 """Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""
 
 
-class _NotALinkTreeError(Exception):
+class _NoArticulatedTreeError(Exception):
     """The mechanism is no tree of rigid links with one speed each."""
 
 
@@ -73,7 +73,7 @@ def find_articulated_tree(
         return None
     try:
         return _LinkTreeFinder(mechanism, columns, frames, points).form_tree()
-    except _NotALinkTreeError:
+    except _NoArticulatedTreeError:
         return None
 
 
@@ -95,10 +95,10 @@ class _LinkTreeFinder:
         for chain in self._chains.values():
             for before, after in itertools.pairwise(chain):
                 if self._parents[after] not in (-1, before):
-                    raise _NotALinkTreeError
+                    raise _NoArticulatedTreeError
                 self._parents[after] = before
         if any(self._parents[chain[0]] != -1 for chain in self._chains.values() if chain):
-            raise _NotALinkTreeError
+            raise _NoArticulatedTreeError
         self._lineages = {self._list_speeds_to_ground(j): j for j in speeds}
 
     def form_tree(self) -> SingleSpeedLinkTree:
@@ -114,7 +114,7 @@ class _LinkTreeFinder:
             if body.inertia is not None and self._list_speeds_turning_frame(body.frame) != self._list_turning_speeds(
                 place.speed
             ):
-                raise _NotALinkTreeError
+                raise _NoArticulatedTreeError
         shifts, signs = zip(*(self._find_offset_path(j) for j in range(len(self._branches))), strict=True)
         return SingleSpeedLinkTree(
             tuple(self._order), tuple(self._parents), shifts, signs, bodies,
@@ -151,7 +151,7 @@ class _LinkTreeFinder:
         """Return the place of a point that goes with a link as one rigid whole."""
         path = self._points.ancestors_between(point, self._branches[speed].point)
         if path is None or not self._is_rigid(path, speed):
-            raise _NotALinkTreeError
+            raise _NoArticulatedTreeError
         return LinkPlacement(point if number is None else number, speed, tuple(path))
 
     def _is_rigid(self, path: list[int], speed: int) -> bool:
@@ -182,7 +182,7 @@ class _LinkTreeFinder:
             path = self._points.ancestors_between(branches[start].point, branches[end].point)
             if path is not None and not any(self._mechanism.points[point].velocity is not None for point in path):
                 return tuple(path), sign
-        raise _NotALinkTreeError
+        raise _NoArticulatedTreeError
 
     def _iterate_point_placements(self) -> Iterable[LinkPlacement]:
         """Yield the places of all points on which forces act, or inertia."""
@@ -196,7 +196,7 @@ class _LinkTreeFinder:
             )
             # A point about which a whole turns is not moved by that speed, and yet on its link or on the one before.
             if not self._is_plain(node, turns=False) or (moving_speeds and moving_speeds not in self._lineages):
-                raise _NotALinkTreeError
+                raise _NoArticulatedTreeError
             if moving_speeds:
                 yield self._place_on_link(node, self._lineages[moving_speeds])
 
@@ -212,6 +212,6 @@ class _LinkTreeFinder:
         for node in dict.fromkeys(nodes):
             turning_speeds = self._list_speeds_turning_frame(node)
             if not self._is_plain(node, turns=True) or (turning_speeds and turning_speeds not in links):
-                raise _NotALinkTreeError
+                raise _NoArticulatedTreeError
             if turning_speeds:
                 yield LinkPlacement(node, links[turning_speeds])

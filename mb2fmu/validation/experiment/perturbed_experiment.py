@@ -154,7 +154,7 @@ class _IntendedPerturbation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Variant:
+class _PerturbationVariant:
     """Some of the intended moves.
 
     Attributes:
@@ -201,11 +201,11 @@ def list_perturbed_experiments(
         perturbations = _list_perturbations(variant, run, settable)
         text = _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds))
         yield PerturbedExperiment(run, perturbations, part, text)
-    perturbations = _list_perturbations(_Variant(intention), None, settable)
+    perturbations = _list_perturbations(_PerturbationVariant(intention), None, settable)
     yield make_missing_perturbed_experiment_record(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
 
 
-def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_Variant, float]]:
+def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_PerturbationVariant, float]]:
     """Yield moves and the part of them to try, what exercises most first."""
     variants = []
     for variant in _list_variants(intention):
@@ -215,16 +215,16 @@ def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_Variant,
         yield from _list_shorter_attempts(variants, duration, parts)
     all_parameters = frozenset(range(len(intention.parameters)))
     last_variants = [
-        _Variant(intention.without_starts(), keeps_starts=True),
-        _Variant(intention.without_parameters(all_parameters), all_parameters),
+        _PerturbationVariant(intention.without_starts(), keeps_starts=True),
+        _PerturbationVariant(intention.without_parameters(all_parameters), all_parameters),
     ]
     for duration, parts in ((1.0, PERTURBATION_PARTS), *_FURTHER_ATTEMPTS):
         yield from _list_shorter_attempts(last_variants, duration, parts)
 
 
 def _list_shorter_attempts(
-    variants: Sequence[_Variant], duration: float, parts: Sequence[float]
-) -> Iterator[tuple[_Variant, float]]:
+    variants: Sequence[_PerturbationVariant], duration: float, parts: Sequence[float]
+) -> Iterator[tuple[_PerturbationVariant, float]]:
     """Yield moves of each variant and a part of them, in an experiment of a part of the duration."""
     for variant in variants:
         intention = variant.intention if duration == 1.0 else variant.intention.shorten(duration)
@@ -232,18 +232,18 @@ def _list_shorter_attempts(
             yield from ((replace(variant, intention=intention), part) for part in parts)
 
 
-def _list_variants(intention: _IntendedPerturbation) -> Iterator[_Variant]:
+def _list_variants(intention: _IntendedPerturbation) -> Iterator[_PerturbationVariant]:
     """Yield all moves; then those by one factor, and those without, of what cannot be moved by itself."""
-    yield _Variant(intention)
+    yield _PerturbationVariant(intention)
     blocked = frozenset(
         int(k)
         for k in np.flatnonzero(intention.parameters)
         if _start_experiment(intention.with_single_perturbation(int(k)), PERTURBATION_PARTS[-1]) is None
     )
     if len(blocked) > 1:
-        yield _Variant(intention.with_common_factor(blocked))
+        yield _PerturbationVariant(intention.with_common_factor(blocked))
     if blocked:
-        yield _Variant(intention.without_parameters(blocked), blocked)
+        yield _PerturbationVariant(intention.without_parameters(blocked), blocked)
 
 
 def find_speeds_outside_fmu_states(
@@ -464,7 +464,7 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
 
 
 def _list_perturbations(
-    variant: _Variant, run: ExperimentValues | None, settable: Collection[str] | None
+    variant: _PerturbationVariant, run: ExperimentValues | None, settable: Collection[str] | None
 ) -> tuple[Perturbation, ...]:
     """Return the move of every free parameter, fixed start value and input; none without a ``run``."""
     intention = variant.intention
@@ -493,7 +493,7 @@ def _list_perturbations(
 
 
 def _list_start_perturbations(
-    variant: _Variant, run: ExperimentValues | None, settable: Collection[str] | None
+    variant: _PerturbationVariant, run: ExperimentValues | None, settable: Collection[str] | None
 ) -> list[Perturbation]:
     """Return the move of every fixed start value."""
     definition, default_experiment = variant.intention.definition, variant.intention.reference.experiment

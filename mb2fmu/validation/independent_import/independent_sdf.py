@@ -127,7 +127,7 @@ def read_sdf_joint_values(content: bytes, path: Path) -> dict[str, tuple[float, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _SdfModelScope:
     """A model, the prefix of the names in it, and the name of its frame, both as the outermost model sees them."""
 
     prefix: str
@@ -148,15 +148,15 @@ class _SdfTreeReader:
     model: ET.Element
     _places: dict[str, Pose] = field(default_factory=dict)
     _parts: dict[str, ET.Element] = field(default_factory=dict)
-    _scopes: dict[str, _Scope] = field(default_factory=dict)  # part → scope of the words in it
-    _inner: dict[str, _Scope] = field(default_factory=dict)  # frame of a model → scope of its parts
+    _scopes: dict[str, _SdfModelScope] = field(default_factory=dict)  # part → scope of the words in it
+    _inner: dict[str, _SdfModelScope] = field(default_factory=dict)  # frame of a model → scope of its parts
 
     def __post_init__(self) -> None:
-        self._collect_parts(_Scope("", "", self.model))
+        self._collect_parts(_SdfModelScope("", "", self.model))
         self._places[_WORLD_NAME] = _IDENTITY_POSE
         self._places[""] = self._read_model_pose(self._inner[""])
 
-    def _read_model_pose(self, scope: _Scope) -> Pose:
+    def _read_model_pose(self, scope: _SdfModelScope) -> Pose:
         """Return a model's pose in the frame that it is relative to; written may be that of one of its frames."""
         known = dict(self._places)
         self._places[scope.frame] = _IDENTITY_POSE
@@ -164,7 +164,7 @@ class _SdfTreeReader:
         self._places = known  # what was placed on the way is elsewhere in the world
         return _compose_poses(_read_pose(scope.model)[0], _relative_pose(placement_frame, _IDENTITY_POSE))
 
-    def _collect_parts(self, scope: _Scope) -> None:
+    def _collect_parts(self, scope: _SdfModelScope) -> None:
         """Name each part as the outermost model sees it, and keep the scope that its own words are of."""
         self._inner[scope.frame] = scope
         for part in scope.model:
@@ -176,7 +176,7 @@ class _SdfTreeReader:
                 is_merged = part.get(_MERGE_MARK) is not None
                 frame = f"{scope.prefix}_merged__{part.get('name', '')}__model__" if is_merged else name
                 self._parts[frame], self._scopes[frame] = part, scope
-                self._collect_parts(_Scope(scope.prefix if is_merged else f"{frame}::", frame, part))
+                self._collect_parts(_SdfModelScope(scope.prefix if is_merged else f"{frame}::", frame, part))
 
     def list_joints(self) -> list[ET.Element]:
         """Return all joints, each with its full name."""
@@ -245,7 +245,7 @@ class _SdfTreeReader:
             name = self._scopes[name].full_name(carrier)
         return name
 
-    def _find_canonical_link(self, scope: _Scope) -> str:
+    def _find_canonical_link(self, scope: _SdfModelScope) -> str:
         """Return the link that a model's frame is attached to: the one it names, else its first, else an inner one."""
         if named := scope.model.get("canonical_link"):
             return scope.prefix + named

@@ -44,7 +44,7 @@ from mb2fmu.visualization.scene.unit_quaternions import (
     make_signs_continuous,
     quaternions_from_matrices,
     rotate_vector,
-    rotation_of_y_axis,
+    rotation_from_y_axis,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -369,7 +369,7 @@ class _DrawingBuilder:
         for shape in self.scene.shapes:
             anchor = self._anchor(shape.point, shape.frame)
             sizes = tuple(abs(float(self.where.sizes[i])) for i in shape.sizes)
-            turn = rotation_of_y_axis(self._vector(shape.along))
+            turn = rotation_from_y_axis(self._vector(shape.along))
             color = shape.color or (
                 self.colors[shape.body] if shape.frame or shape.body in self.named_bodies else NEUTRAL_COLOUR
             )
@@ -427,7 +427,7 @@ class _DrawingBuilder:
         color = next((self.colors[body.name] for body in self.bodies if body.frame == link.frame), NEUTRAL_COLOUR)
         color = color if link.frame else NEUTRAL_COLOUR
         place = PoseAnchorPoint(ends[0].pose, _to_triple((a + b) / 2))
-        return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, rotation_of_y_axis(b - a), color, 1.0, "rod")
+        return DrawnSolid("cylinder", (length, 0.55 * self.unit), place, rotation_from_y_axis(b - a), color, 1.0, "rod")
 
     def _fixed(self, point: int, frame: int) -> PoseAnchorPoint | None:
         """Return an anchor; None if it would need a second pose for a frame that has one."""
@@ -462,7 +462,7 @@ class _DrawingBuilder:
             anchor = self._fixed(point, frame) if along else None
             if anchor is not None:
                 sizes = (3.6 * self.unit, 1.05 * self.unit)
-                yield DrawnSolid("cylinder", sizes, anchor, rotation_of_y_axis(axis), NEUTRAL_COLOUR, 1.0, "joint")
+                yield DrawnSolid("cylinder", sizes, anchor, rotation_from_y_axis(axis), NEUTRAL_COLOUR, 1.0, "joint")
             elif kind != "slide":
                 yield DrawnSolid(
                     "sphere", (self.unit,), self._anchor(point), (1.0, 0.0, 0.0, 0.0), NEUTRAL_COLOUR, 1.0, "joint"

@@ -60,7 +60,7 @@ def quaternion_matrix(turn: Floats) -> Floats:
     return np.stack([rotate_vector(turn[None, :], axis)[0] for axis in np.eye(3)], axis=1)
 
 
-def rotation_of_y_axis(direction: Floats) -> Quaternion:
+def rotation_from_y_axis(direction: Floats) -> Quaternion:
     """Return the shortest rotation of the y axis into a direction."""
     size = float(np.linalg.norm(direction))
     if size == 0:

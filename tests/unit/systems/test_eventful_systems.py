@@ -19,7 +19,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
 from mb2fmu.pipeline.system_runs.coupled_system_run import simulate_monolithic_model
-from mb2fmu.systems import CoupledSystem, SystemTrajectories, read_component, simulate_system, wire_system
+from mb2fmu.systems import CoupledSystem, SystemTrajectories, read_fmu_component, simulate_system, wire_system
 
 STOP = 0.8
 Kind = Literal["Ball", "Box", "Whole"]
@@ -83,7 +83,7 @@ def coupled(units: dict[str, Path], step: float) -> tuple[SystemTrajectories, fl
     system.connect("box.force", "ball.F")
     system.experiment(stop=STOP, step=step, tolerance=1e-11, order=2, passes=20, converged=1e-11)
     motion = simulate_system(
-        wire_system(system, [read_component(each.name, each.source) for each in system.components])
+        wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
     )
     grid = np.arange(round(STOP / step) + 1) * step
     rows = [int(np.flatnonzero(np.abs(motion.time - t) < 1e-9)[-1]) for t in grid]

@@ -18,7 +18,7 @@ from mb2fmu.systems import (
     SteppingSettings,
     SystemTrajectories,
     WiredSystem,
-    read_component,
+    read_fmu_component,
     system_simulation,
     wire_system,
 )
@@ -42,7 +42,7 @@ def two_masses(units: dict[str, Path], **options: object) -> CoupledSystem:
 
 
 def joined(system: CoupledSystem) -> WiredSystem:
-    return wire_system(system, [read_component(each.name, each.source) for each in system.components])
+    return wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
 
 
 def error(motion: SystemTrajectories) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.model.model_loading import locate_model_file
-from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_component, wire_system
+from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_fmu_component, wire_system
 from mb2fmu.systems.fmu_component import FmuUnitDefinition, compute_unit_conversion
 
 Units = dict[str, dict[str, Path]]
@@ -17,7 +17,7 @@ Units = dict[str, dict[str, Path]]
 
 @pytest.fixture(scope="session")
 def components(mass_units: Units) -> list[FmuComponent]:
-    return [read_component(name, mass_units["2"][name]) for name in ("left", "right")]
+    return [read_fmu_component(name, mass_units["2"][name]) for name in ("left", "right")]
 
 
 def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
@@ -200,7 +200,7 @@ def test_a_fmu_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp
     other = FileTree({path.replace("linux64", "elsewhere"): tree[path] for path in tree})
     package.write_fmu_archive(other, tmp_path / "other.fmu")
     with pytest.raises(Mb2FmuError, match="left cannot be a component") as error:
-        read_component("left", tmp_path / "other.fmu")
+        read_fmu_component("left", tmp_path / "other.fmu")
     assert "no binary for this machine" in str(error.value)
 
 

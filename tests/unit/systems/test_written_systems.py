@@ -22,7 +22,7 @@ from mb2fmu.cli.system_command import _print_system_result
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
-from mb2fmu.systems import CoupledSystem, WiredSystem, read_component, wire_system
+from mb2fmu.systems import CoupledSystem, WiredSystem, read_fmu_component, wire_system
 from mb2fmu.systems.block_diagram_layout import place_component_boxes
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
@@ -58,7 +58,7 @@ def two_masses(units: dict[str, Path]) -> CoupledSystem:
 @pytest.fixture(scope="session")
 def joined(mass_units: Units) -> WiredSystem:
     system = two_masses(mass_units["2"])
-    return wire_system(system, [read_component(each.name, each.source) for each in system.components])
+    return wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +100,7 @@ def test_a_component_without_connectors_is_written(mass_units: Units, version: S
     system = CoupledSystem("Alone")
     system.component("left", mass_units["2"]["left"])
     system.experiment(stop=1.0, step=0.1)
-    bare = replace(read_component("left", mass_units["2"]["left"]), variables={}, terminals={})
+    bare = replace(read_fmu_component("left", mass_units["2"]["left"]), variables={}, terminals={})
     text = form_ssp_files(wire_system(system, [bare]), version)["SystemStructure.ssd"].decode()
     assert 'name="left"' in text
     assert "Connectors" not in text
@@ -143,7 +143,7 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     """FMPy applies no values, so they are those of the FMUs; ecos and libcosim do, from what stands at components."""
     system = two_masses(mass_units["2"])
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
-    joined = wire_system(system, [read_component(each.name, each.source) for each in system.components])
+    joined = wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
     package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), tmp_path)
     package.write_file_tree(form_osp_files(joined).move_under("TwoMasses"), tmp_path)
     answers = run_foreign_masters(
@@ -164,7 +164,7 @@ def test_a_master_that_fails_is_told_by_its_error_alone(tmp_path: Path) -> None:
 
 def test_a_factor_goes_into_both_formats(mass_units: Units) -> None:
     system = two_masses(mass_units["2"])
-    joined = wire_system(system, [read_component(each.name, each.source) for each in system.components])
+    joined = wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
     link = joined.wiring.links[1]
     turned = type(link)(link.source, link.target, -1.0, 0.5)
     from dataclasses import replace

@@ -18,7 +18,7 @@ from representatives import by_night
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
-from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, describe_native_fmi3_interface
+from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, form_native_fmi3_interface
 from mb2fmu.pipeline.system_runs.coupled_system_run import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
@@ -85,7 +85,7 @@ def errors(path: Path, *, planted: tuple[str, str] | None = None, stop: float = 
     truth = simulate_monolithic_model(derivation, np.linspace(0.0, stop, 11), 1e-13)
     states = readers.states_in(source)
     described_states = sorted(
-        describe_native_fmi3_interface(derivation).variables_from_sources("state"), key=lambda v: v.index
+        form_native_fmi3_interface(derivation).variables_from_sources("state"), key=lambda v: v.index
     )
     owns = [v.name for v in described_states]
     # rumoca iterates no event at the start itself, but just behind it.

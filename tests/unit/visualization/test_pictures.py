@@ -34,7 +34,7 @@ from mb2fmu.visualization.scene.unit_quaternions import (
     quaternion_product,
     quaternions_from_matrices,
     rotate_vector,
-    rotation_of_y_axis,
+    rotation_from_y_axis,
 )
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -69,7 +69,7 @@ def test_a_turning_body_has_no_jumps():
 def test_y_is_turned_into_a_direction(direction):
     size = np.linalg.norm(direction)
     expected = direction / size if size > 0 else np.array([0.0, 1.0, 0.0])
-    np.testing.assert_allclose(quaternion_matrix(np.array(rotation_of_y_axis(direction)))[:, 1], expected, atol=1e-7)
+    np.testing.assert_allclose(quaternion_matrix(np.array(rotation_from_y_axis(direction)))[:, 1], expected, atol=1e-7)
 
 
 @given(arrays(np.float64, 3, elements=st.floats(0.01, 2)), angles, st.floats(0.1, 50))
@@ -156,7 +156,7 @@ def test_outlines_of_an_ellipsoid_and_a_cylinder_are_exact(drawing):
         "cylinder",
         (3.0, 0.5),
         PoseAnchorPoint(WORLD_POSE, (0, 0, 0)),
-        rotation_of_y_axis(np.array([0, 0, 1.0])),
+        rotation_from_y_axis(np.array([0, 0, 1.0])),
         BODY_COLOURS[0],
         1.0,
         "rod",

@@ -187,7 +187,7 @@ def _find_differing_entry(
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _SuperposedDerivativeRequest:
     """A request whose result follows from those of single directions.
 
     Attributes:
@@ -203,16 +203,20 @@ class _Request:
     text: str = "all directions at once"
 
 
-def _list_combined_requests(full_seed: Sequence[float], count: int) -> Iterator[_Request]:
+def _list_combined_requests(full_seed: Sequence[float], count: int) -> Iterator[_SuperposedDerivativeRequest]:
     """Yield requests of all directions, also with every second seed zero: importers request columns of matrices so."""
     everything = range(len(full_seed))
-    yield _Request(everything, range(count), full_seed)
+    yield _SuperposedDerivativeRequest(everything, range(count), full_seed)
     for parity in (0, 1):
         seed = [0.0 if index % 2 == parity else factor for index, factor in enumerate(full_seed)]
-        yield _Request(everything, range(count), seed, "all directions at once, half of them with zero,")
+        yield _SuperposedDerivativeRequest(
+            everything, range(count), seed, "all directions at once, half of them with zero,"
+        )
 
 
-def _list_partial_requests(full_seed: Sequence[float], count: int, order: Sequence[int]) -> Iterator[_Request]:
+def _list_partial_requests(
+    full_seed: Sequence[float], count: int, order: Sequence[int]
+) -> Iterator[_SuperposedDerivativeRequest]:
     """Yield requests of parts: one seed of all, one result of all seeds in another order, single pairs.
 
     Args:
@@ -223,14 +227,14 @@ def _list_partial_requests(full_seed: Sequence[float], count: int, order: Sequen
     everything = range(len(full_seed))
     for index, factor in enumerate(full_seed):
         seed = [factor if other == index else 0.0 for other in everything]
-        yield _Request(everything, range(count), seed, "all directions, of which one has a seed,")
+        yield _SuperposedDerivativeRequest(everything, range(count), seed, "all directions, of which one has a seed,")
     for answered in range(count):
         seed = [full_seed[index] for index in order]
-        yield _Request(order, [answered], seed, "all directions in another order, for it alone,")
+        yield _SuperposedDerivativeRequest(order, [answered], seed, "all directions in another order, for it alone,")
     apart = 1 + len(full_seed) * count // MAX_PAIRS
     for index, answered in product(everything, range(count)):
         if (index + answered) % apart == 0:
-            yield _Request([index], [answered], [full_seed[index]], "one direction, for it alone,")
+            yield _SuperposedDerivativeRequest([index], [answered], [full_seed[index]], "one direction, for it alone,")
 
 
 def _check_other_requests(
@@ -256,7 +260,7 @@ def _check_other_requests(
     full_seed = [size * fixture.random.choice((-1.0, 1.0)) * fixture.random.uniform(0.3, 3.0) for size in sizes]
     seeded, answered = (unknowns, knowns) if is_adjoint else (knowns, unknowns)
 
-    def evaluate(request: _Request) -> tuple[int, list[float]]:
+    def evaluate(request: _SuperposedDerivativeRequest) -> tuple[int, list[float]]:
         with_seed, others = [seeded[k] for k in request.seeded], [answered[k] for k in request.answered]
         rows_of, columns_of = (with_seed, others) if is_adjoint else (others, with_seed)
         return instance.get_partial_derivatives(rows_of, columns_of, list(request.seed), adjoint=is_adjoint)
@@ -281,7 +285,7 @@ def _check_other_requests(
 
 
 def _bound_deviations(
-    evaluate: Callable[[_Request], tuple[int, list[float]]], full_seed: Sequence[float],
+    evaluate: Callable[[_SuperposedDerivativeRequest], tuple[int, list[float]]], full_seed: Sequence[float],
     rows: Sequence[Sequence[float]], answer_scales: Sequence[float],
 ) -> list[float]:  # fmt: skip
     """Return how far each result may be off the sum of single directions.
@@ -296,7 +300,7 @@ def _bound_deviations(
         [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
     )
     values = [
-        evaluate(_Request(everything, range(count), [factor * seed for seed in full_seed]))[1]
+        evaluate(_SuperposedDerivativeRequest(everything, range(count), [factor * seed for seed in full_seed]))[1]
         for factor in (1.0, 2.0, -1.0)
     ]
     deviations = [0.0]

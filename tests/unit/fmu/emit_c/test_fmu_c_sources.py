@@ -55,7 +55,7 @@ def unit(name: str, fmi: str) -> FileTree:
     program = lowering.lower_equations_to_program(equations)
     native = add_fmu_derivatives(program, adjoint=fmi != "2")
     return emit_fmu_sources(
-        native, interface.describe_interface(definition, equations, program, FmuTarget(fmi, "native"))
+        native, interface.form_fmu_interface(definition, equations, program, FmuTarget(fmi, "native"))
     )
 
 
@@ -173,7 +173,7 @@ def test_adjoint_derivatives_are_printed_where_they_can_be_asked_for() -> None:
     program = lowering.lower_equations_to_program(equations)
     without = add_fmu_derivatives(program, adjoint=False)
     described = {
-        fmi: interface.describe_interface(definition, equations, program, FmuTarget(fmi, "native"))
+        fmi: interface.form_fmu_interface(definition, equations, program, FmuTarget(fmi, "native"))
         for fmi in ("2", "3")
     }
     assert b"equations_adjoint" not in emit_fmu_sources(without, described["2"])["sources/equations.c"]

@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
-from mb2fmu.fmu.interface import describe_interface
+from mb2fmu.fmu.interface import form_fmu_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuSolverSettings
 
 TIME, M, L, G, D, J, TAU, Q, U, DQ, DU, TIP_X, TIP_Y, ENERGY, LOAD = range(15)
@@ -348,7 +348,7 @@ def test_tolerances_that_cannot_be_kept_to_are_named(pendulum, tolerance):
 def test_fmus_of_lowered_equations_compute_what_the_program_does(system, tmp_path):
     definition, equations = system()
     program = lower_equations_to_program(equations)
-    interface = describe_interface(definition, equations, program)
+    interface = form_fmu_interface(definition, equations, program)
     unit = started(unit_class(program, interface, tmp_path))
     for i in range(10):
         assert unit.do_step(i * 0.1, 0.1)

@@ -8,7 +8,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, System, dyn
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.fmu.interface import FmuInterface, FmuTarget, describe_interface
+from mb2fmu.fmu.interface import FmuInterface, FmuTarget, form_fmu_interface
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 
 
@@ -39,7 +39,7 @@ def two_masses() -> Model:
 
 def described(model: Model, fmi: str = "3") -> FmuInterface:
     derivation = pipeline.derive(model)
-    return describe_interface(derivation.definition, derivation.equations, derivation.program, FmuTarget(fmi, "native"))  # type: ignore[arg-type]
+    return form_fmu_interface(derivation.definition, derivation.equations, derivation.program, FmuTarget(fmi, "native"))  # type: ignore[arg-type]
 
 
 def with_arrays() -> Model:

@@ -10,7 +10,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program.scalar_program import Op, Program
 from mb2fmu.errors import InterfaceError
-from mb2fmu.fmu.interface import describe_interface
+from mb2fmu.fmu.interface import form_fmu_interface
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 
 
@@ -18,7 +18,7 @@ def described(system, **experiment):
     definition, equations = system()
     definition = dataclasses.replace(definition, experiment=dataclasses.replace(definition.experiment, **experiment))
     program = lower_equations_to_program(equations)
-    return describe_interface(definition, equations, program), program
+    return form_fmu_interface(definition, equations, program), program
 
 
 def test_order_and_causality():
@@ -140,7 +140,7 @@ def test_token_is_of_the_content():
     op = program.op.copy()
     op[op == Op.ADD] = Op.SUB
     touched = Program(**fields | {"op": op})
-    assert describe_interface(definition, equations, touched).token != first.token
+    assert form_fmu_interface(definition, equations, touched).token != first.token
 
 
 def test_solver_follows_the_experiment():
@@ -175,5 +175,5 @@ def test_solver_follows_the_experiment():
 def test_faults(change, message):
     definition, equations = double_pendulum()
     with pytest.raises(InterfaceError) as caught:
-        describe_interface(change(definition), equations, lower_equations_to_program(equations))
+        form_fmu_interface(change(definition), equations, lower_equations_to_program(equations))
     assert message in str(caught.value)

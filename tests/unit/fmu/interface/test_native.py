@@ -11,7 +11,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS
-from mb2fmu.fmu.interface import FmuTarget, describe_interface
+from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember, VariableType
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
@@ -22,12 +22,12 @@ from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, Decla
 def described(system=double_pendulum, fmi="3", change=lambda definition, equations: (definition, equations)):
     definition, equations = change(*system())
     program = lower_equations_to_program(equations)
-    return describe_interface(definition, equations, program, FmuTarget(fmi, "native")), program
+    return form_fmu_interface(definition, equations, program, FmuTarget(fmi, "native")), program
 
 
 def test_a_native_fmu_has_the_variables_of_a_python_fmu_and_the_solver():
     native, program = described()
-    python = describe_interface(*double_pendulum(), program)
+    python = form_fmu_interface(*double_pendulum(), program)
     *same, solver, step = native.variables
     first = same[0].value_reference
     plain = [dataclasses.replace(v, declared_type=None, value_reference=v.value_reference - first) for v in same]
@@ -72,7 +72,7 @@ def test_the_solver_chosen_at_export_comes_before_the_experiment(name, choice):
     definition, equations = double_pendulum()
     run = dataclasses.replace(definition.experiment, solver="fixed", internal_step=1e-3)
     definition = dataclasses.replace(definition, experiment=run)
-    interface = describe_interface(
+    interface = form_fmu_interface(
         definition, equations, lower_equations_to_program(equations), FmuTarget("3", "native", name)
     )
     assert interface.named("solver").start == interface.solver.solver_enumeration_value == choice
@@ -84,9 +84,9 @@ def test_fmus_whose_motion_may_differ_in_bits_have_tokens_of_their_own():
     definition, equations = double_pendulum()
     program = lower_equations_to_program(equations)
     ways = [{}, {"compiler": "cc"}, {"fast": True}, {"compiler": "cc", "fast": True}]
-    units = [describe_interface(definition, equations, program, FmuTarget("3", "native", **way)) for way in ways]
+    units = [form_fmu_interface(definition, equations, program, FmuTarget("3", "native", **way)) for way in ways]
     assert len({unit.token for unit in units}) == len(ways)
-    assert describe_interface(definition, equations, program, FmuTarget("3", "native")).token == units[0].token
+    assert form_fmu_interface(definition, equations, program, FmuTarget("3", "native")).token == units[0].token
 
 
 def test_names_of_the_model_are_not_taken():
@@ -122,7 +122,7 @@ def test_every_target_has_a_token_of_its_own():
     definition, equations = double_pendulum()
     program = lower_equations_to_program(equations)
     targets = [FmuTarget("2", "python"), FmuTarget("2", "native"), FmuTarget("3", "native")]
-    assert len({describe_interface(definition, equations, program, target).token for target in targets}) == 3
+    assert len({form_fmu_interface(definition, equations, program, target).token for target in targets}) == 3
 
 
 def test_fmus_of_python_are_for_fmi_2_only():

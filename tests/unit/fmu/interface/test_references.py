@@ -26,7 +26,7 @@ def derivation():
 
 def described(derivation, fmi):
     target = FmuTarget(fmi, "native")
-    return interface.describe_interface(derivation.definition, derivation.equations, derivation.program, target)
+    return interface.form_fmu_interface(derivation.definition, derivation.equations, derivation.program, target)
 
 
 def test_references_of_fmi_3_are_places_counted_from_1(derivation):

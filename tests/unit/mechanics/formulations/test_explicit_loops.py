@@ -15,7 +15,7 @@ from mb2fmu import Model, Parts, model, pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.arithmetic.python_runtime import NonPositiveValueError
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.fmu.interface import describe_interface
+from mb2fmu.fmu.interface import form_fmu_interface
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
@@ -85,7 +85,7 @@ def test_states_are_independent_and_the_rest_is_calculated(name):
     derivation = derived(name)
     e = derivation.equations
     assert len(e.states) == len(e.q) + len(e.u) - len(e.holonomic) - len(e.velocity_constraints.names)
-    variables = {v.name: v for v in describe_interface(derivation.definition, e, derivation.program).variables}
+    variables = {v.name: v for v in form_fmu_interface(derivation.definition, e, derivation.program).variables}
     for i, coordinate in enumerate(derivation.definition.coordinates):
         found = variables[coordinate.name]
         dependent = i in e.q_dependent

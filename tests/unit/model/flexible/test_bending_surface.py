@@ -9,7 +9,7 @@ import pytest
 
 from mb2fmu import BeamSection, FlexibleBody, Model, pipeline, visualization
 from mb2fmu.errors import ModelError
-from mb2fmu.pipeline.fmu_build.model_scene import draw_model_scene
+from mb2fmu.pipeline.fmu_build.model_scene import make_model_scene_and_picture
 from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
 from mb2fmu.visualization.scene.mechanism_scene import Scene
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
@@ -20,7 +20,7 @@ MODELS = Path(__file__).parents[4] / "models"
 def blade_scene() -> tuple[pipeline.Derivation, Scene]:
     """Return the shipped blade and its scene."""
     derivation = pipeline.derive(MODELS / "rotating_blade.py")
-    scene = draw_model_scene(derivation).scene
+    scene = make_model_scene_and_picture(derivation).scene
     assert scene is not None
     return derivation, scene
 

@@ -13,7 +13,7 @@ from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.system_runs.coupled_system_run import wire_loaded_system
-from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_component, wire_system
+from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_fmu_component, wire_system
 from mb2fmu.systems.ssp.ssp_archive import (
     SSP_STRUCTURE_FILE,
     SSP_VERSIONS,
@@ -38,7 +38,9 @@ def files(mass_units: Units) -> FileTree:
     system.connect("left.x", "right.s")
     system.connect("right.force", "left.F", transformation=(0.5, 2.0), delay=0.02)
     system.experiment(stop=2.0, step=0.004)
-    return form_ssp_files(wire_system(system, [read_component(each.name, each.source) for each in system.components]))
+    return form_ssp_files(
+        wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
+    )
 
 
 def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
@@ -157,7 +159,7 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     system.connect("left.spring", "right.spring")
     system.experiment(stop=2.0, step=0.004)
-    return wire_system(system, [read_component(each.name, each.source) for each in system.components])
+    return wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
 
 
 @pytest.mark.parametrize("version", SSP_VERSIONS)
