@@ -18,21 +18,21 @@ from mb2fmu.validation.api_checks.api_call_plan import (
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.derivative_api_checks import (
-    compare_adjoint,
-    compare_by_parameters,
-    compare_directional,
+    compare_adjoint_derivatives,
+    compare_directional_derivatives,
     compare_output_derivatives,
-    plan_adjoint_calls,
-    plan_calls_by_parameters,
-    plan_directional_calls,
+    compare_parameter_derivatives,
+    plan_adjoint_derivative_calls,
+    plan_directional_derivative_calls,
     plan_output_derivative_calls,
+    plan_parameter_derivative_calls,
 )
 from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_extreme_points_operation
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
-    compare_tuning,
+    compare_parameter_tuning,
     compare_values,
-    plan_tuning_calls,
+    plan_parameter_tuning_calls,
     plan_value_calls,
 )
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
@@ -145,7 +145,7 @@ def _compare_ramps(comparison: ApiCheckComparison, recorded: RecordedValues, err
 
 DIRECTIONAL = ApiCheck(
     "directional derivatives", "against differences of the reference's x' and outputs",
-    plan_directional_calls, compare_directional,
+    plan_directional_derivative_calls, compare_directional_derivatives,
 )  # fmt: skip
 EXTREMES = ApiCheck(
     "values beyond the experiments", "x' and outputs against the reference's there",
@@ -163,12 +163,12 @@ _API_CHECKS = (
     ApiCheck("every variable read and set", "bits of what was set and recorded; der(x) against x'",
              plan_value_calls, compare_values),
     ApiCheck("parameters changed during the run", "x', outputs and steps from there against the reference",
-             plan_tuning_calls, compare_tuning),
+             plan_parameter_tuning_calls, compare_parameter_tuning),
     DIRECTIONAL,
     ApiCheck("adjoint derivatives", "times directions, against the same differences",
-             plan_adjoint_calls, compare_adjoint, reported_if_absent=False),
+             plan_adjoint_derivative_calls, compare_adjoint_derivatives, reported_if_absent=False),
     ApiCheck("derivatives by parameters", "against differences of the reference by parameters",
-             plan_calls_by_parameters, compare_by_parameters, reported_if_absent=False),
+             plan_parameter_derivative_calls, compare_parameter_derivatives, reported_if_absent=False),
     EXTREMES,
     STEPS,
     SOLVERS,

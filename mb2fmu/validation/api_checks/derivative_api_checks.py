@@ -40,7 +40,7 @@ def _list_known_references(planner: ApiCallPlanner) -> list[int]:
     return planner.list_references((*planner.plan.states, *planner.plan.inputs))
 
 
-def plan_directional_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
+def plan_directional_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     """Return the calls for derivatives by states and inputs, before and after a change of parameters."""
     if not _provides_derivatives(planner):
         return None
@@ -56,7 +56,7 @@ def plan_directional_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     )
 
 
-def compare_directional(
+def compare_directional_derivatives(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare directional derivatives with differences of the reference, before and after parameters change."""
@@ -82,7 +82,7 @@ def compare_directional(
     )
 
 
-def plan_adjoint_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
+def plan_adjoint_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     """Return the calls for adjoint derivatives of each unknown, before and after a change of parameters."""
     if not (_provides_derivatives(planner) and planner.capabilities.adjoint):
         return None
@@ -96,7 +96,9 @@ def plan_adjoint_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     )
 
 
-def compare_adjoint(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def compare_adjoint_derivatives(
+    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare adjoint derivatives times directions with differences of the reference."""
     assert comparison.scenario.derivatives_before_change is not None
     after_change = comparison.scenario.derivatives_after_change(comparison.plan.kind)
@@ -113,7 +115,7 @@ def compare_adjoint(comparison: ApiCheckComparison, recorded: RecordedValues, er
         )
 
 
-def plan_calls_by_parameters(planner: ApiCallPlanner) -> ApiCallSequence | None:
+def plan_parameter_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     """Return the calls for derivatives by the parameters that are changed during the run."""
     scenario, tuned = planner.scenario, planner.list_references(planner.plan.tuned_parameters)
     if not (_provides_derivatives(planner) and tuned and scenario.by_parameters):
@@ -127,7 +129,7 @@ def plan_calls_by_parameters(planner: ApiCallPlanner) -> ApiCallSequence | None:
     return planner.plan_calls_to_point().with_operation("directional", unknown, known, rows, label="derivatives")
 
 
-def compare_by_parameters(
+def compare_parameter_derivatives(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare derivatives by parameters with differences of the reference."""

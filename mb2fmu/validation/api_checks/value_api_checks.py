@@ -64,7 +64,7 @@ def compare_values(comparison: ApiCheckComparison, recorded: RecordedValues, err
             error_table.add_identical(float(recorded_value), float(set_value), name)
 
 
-def plan_tuning_calls(planner: ApiCallPlanner) -> ApiCallSequence:
+def plan_parameter_tuning_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     """Return the calls that change parameters during the run and step on."""
     scenario, real_references = planner.scenario, planner.list_references(planner.plan.real_variables)
     last = scenario.row + scenario.steps_after
@@ -78,7 +78,9 @@ def plan_tuning_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     )
 
 
-def compare_tuning(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def compare_parameter_tuning(
+    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
     scenario = comparison.scenario
     expected = [scenario.changed_parameters[i] for i in scenario.tuned_parameters]

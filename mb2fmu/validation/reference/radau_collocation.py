@@ -52,10 +52,10 @@ def compute_radau_coefficients(stages: int) -> tuple[Floats, Floats]:
     return (x + 1) / 2, np.asarray(np.linalg.solve(values.T, integrals.T).T, dtype=np.float64)
 
 
-def integrate_stiff(
+def integrate_stiff_equations(
     slopes: HeldBatchSlopeFunction, time: Floats, start: Floats, tolerance: float, scales: Floats, budget: int
 ) -> Floats:
-    """Integrate stiff equations as :func:`.smooth_integration.integrate_smooth`; ``budget`` counts steps.
+    """Integrate stiff equations as :func:`.smooth_integration.integrate_smooth_equations`; ``budget`` counts steps.
 
     Raises:
         ValidationError: If the step size vanishes or the budget is spent.

@@ -28,7 +28,7 @@ _NOISY_TOLERANCE = 1e-10  # tolerances from here on are not far from round-off
 _ROUND_OFF_SAMPLES = 6
 
 
-def integrate_smooth(
+def integrate_smooth_equations(
     slope: HeldSlopeFunction,
     time: Floats,
     start: Floats,
@@ -112,7 +112,7 @@ def integrate_explicit_euler(slope: HeldSlopeFunction, time: Floats, start: Floa
     """Integrate by explicit Euler with a fixed step, for published results of that kind.
 
     Args:
-        slope: As for :func:`integrate_smooth`.
+        slope: As for :func:`integrate_smooth_equations`.
         time: Communication points; each interval is divided into equal steps of about ``step``.
         start: y at ``time[0]``.
         step: In s.

@@ -12,12 +12,12 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
-from mb2fmu.validation.reference.radau_collocation import get_collocation_struct, integrate_stiff
+from mb2fmu.validation.reference.radau_collocation import get_collocation_struct, integrate_stiff_equations
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     BatchSlopeFunction,
     SlopeFunction,
-    integrate_smooth,
+    integrate_smooth_equations,
     make_integration_standstill_error,
     make_slope_at_instants,
 )
@@ -92,11 +92,11 @@ class IntegrationProblem:
             )  # fmt: skip
         compiled = self.numeric.compiled_equations
         if self.stiff and compiled is None:
-            return integrate_stiff(self._slopes, self.time, start, tolerance, scales, self._budget)
+            return integrate_stiff_equations(self._slopes, self.time, start, tolerance, scales, self._budget)
         if compiled:
             return self._integrate_compiled(compiled, start, tolerance, scales, parts, projected=projected)
         project = self._project if projected else None
-        return integrate_smooth(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
+        return integrate_smooth_equations(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
     def slope(self, k: int) -> SlopeFunction:
         """Return the slope of (x, W) while the inputs of step k hold."""

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.supported_functions import LookupTable
 from mb2fmu.validation import form_experiment_values, make_reference
-from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth
+from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth_equations
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
@@ -212,7 +212,7 @@ def test_the_integrator_makes_scipys_steps():
     for tolerance in (1e-5, 1e-9):
         inputs = np.zeros((40, 0))
         slope = IntegrationProblem(plain, time, inputs, ()).slope
-        expected = integrate_smooth(slope, time, start, tolerance, scales, 10**6, 2)
+        expected = integrate_smooth_equations(slope, time, start, tolerance, scales, 10**6, 2)
         found = _travelled(fast, time, start, tolerance, scales, parts=2)
         assert np.max(np.abs(found - expected)) < 1e-3 * tolerance
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.reference.radau_collocation import compute_radau_coefficients, integrate_stiff
-from mb2fmu.validation.reference.smooth_integration import integrate_smooth, make_slope_at_instants
+from mb2fmu.validation.reference.radau_collocation import compute_radau_coefficients, integrate_stiff_equations
+from mb2fmu.validation.reference.smooth_integration import integrate_smooth_equations, make_slope_at_instants
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 
 ONE = np.array([1.0])
@@ -41,7 +41,7 @@ def test_two_stages_are_the_published_ones():
 def test_stiff_equations_meet_their_closed_form(rate, step):
     """y' = -rate (y - cos t) - sin t has y = cos t, however stiff."""
     time = np.arange(11) * step
-    y = integrate_stiff(
+    y = integrate_stiff_equations(
         lambda _: make_slope_at_instants(lambda t, y: -rate * (y - np.cos(t)) - np.sin(t)),
         time,
         ONE,
@@ -60,8 +60,8 @@ def test_both_integrators_agree_on_what_both_can_do():
         return np.array([y[1], 5 * (1 - y[0] ** 2) * y[1] - y[0]])
 
     start, scales = np.array([2.0, 0.0]), np.array([2.0, 7.0])
-    explicit = integrate_smooth(lambda _: slope, time, start, 2.3e-14, scales, 10**6)
-    implicit = integrate_stiff(lambda _: make_slope_at_instants(slope), time, start, 2.3e-14, scales, 10**5)
+    explicit = integrate_smooth_equations(lambda _: slope, time, start, 2.3e-14, scales, 10**6)
+    implicit = integrate_stiff_equations(lambda _: make_slope_at_instants(slope), time, start, 2.3e-14, scales, 10**5)
     assert np.max(np.abs(explicit - implicit) / scales) < 1e-9
 
 
@@ -79,7 +79,7 @@ def test_forces_that_cancel_to_round_off_do_not_hold_it_up():
 
     time = np.arange(51) * 0.02
     start, scales = np.array([1000.7, 999.3, 0.0, 0.0]), np.array([1e3, 1e3, 1e3, 1e3])
-    y = integrate_stiff(lambda _: make_slope_at_instants(slope), time, start, 2.3e-14, scales, 100)
+    y = integrate_stiff_equations(lambda _: make_slope_at_instants(slope), time, start, 2.3e-14, scales, 100)
     assert np.max(np.abs(y[:, :2].sum(axis=1) / 2 - 1000 * np.cos(time))) < 1e-8
     assert np.max(np.abs(y[1:, 0] - y[1:, 1] - 1.0)) < 1e-6
 
@@ -87,7 +87,7 @@ def test_forces_that_cancel_to_round_off_do_not_hold_it_up():
 def test_a_singularity_is_told():
     time = np.array([0.0, 0.5, 1.5])
     with pytest.raises(ValidationError, match=r"the step size vanishes|steps are spent"):
-        integrate_stiff(
+        integrate_stiff_equations(
             lambda _: make_slope_at_instants(lambda _t, y: np.array([float(y[0]) ** 2])), time, ONE, 1e-10, ONE, 2000
         )
 
@@ -138,7 +138,7 @@ def test_c_comes_to_the_digits_of_its_twin(stirred_honey, speed):
     assert stirred_honey.numeric.compiled_equations is not None
     start = np.array([1.0, speed, 0.0])
     compiled = problem.integrate_trajectory(start, 2.3e-14, scales)
-    twin = integrate_stiff(problem._slopes, problem.time, start, 2.3e-14, scales, 10**4)
+    twin = integrate_stiff_equations(problem._slopes, problem.time, start, 2.3e-14, scales, 10**4)
     assert np.max(np.abs(compiled - twin) / (scales + np.abs(twin))) < 1e-12  # ten steps to 1e-13 each
 
 
@@ -148,7 +148,7 @@ def test_c_takes_the_steps_of_its_twin(stirred_honey, budget):
     problem, ends = stiff_problem(stirred_honey), []
     for integrate in (
         lambda: replace(problem, budget=budget).integrate_trajectory(start, 2.3e-14, scales),
-        lambda: integrate_stiff(problem._slopes, problem.time, start, 2.3e-14, scales, budget),
+        lambda: integrate_stiff_equations(problem._slopes, problem.time, start, 2.3e-14, scales, budget),
     ):
         with pytest.raises(ValidationError, match=f"{budget} steps are spent") as error:
             integrate()

@@ -23,7 +23,7 @@ from mb2fmu.validation import form_experiment_values, make_reference
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     integrate_explicit_euler,
-    integrate_smooth,
+    integrate_smooth_equations,
 )
 
 
@@ -155,10 +155,10 @@ def test_round_off_of_slopes_does_not_make_steps_short():
         spent += 1
         return 10.0 * np.cos(y[::-1]) + 1e-7 * np.sin(1e17 * y + 1e15 * t)
 
-    found = integrate_smooth(
+    found = integrate_smooth_equations(
         lambda _: slope, np.linspace(0.0, 1.0, 11), np.array([0.1, 1.0]), TIGHTEST_SOLVER_TOLERANCE, np.ones(2), 100_000
     )
-    smooth = integrate_smooth(
+    smooth = integrate_smooth_equations(
         lambda _: lambda _, y: 10.0 * np.cos(y[::-1]), np.linspace(0.0, 1.0, 11), np.array([0.1, 1.0]),
         TIGHTEST_SOLVER_TOLERANCE, np.ones(2), 100_000,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
-    integrate_smooth,
+    integrate_smooth_equations,
     make_integration_standstill_error,
 )
 from mb2fmu.validation.reference.standstill_diagnosis import (
@@ -25,7 +25,7 @@ TIME = np.linspace(0.0, 2.0, 21)
 def standstill(slope, start, budget: int) -> tuple[IntegrationStandstillError, object]:
     """The error of an integration."""
     with pytest.raises(IntegrationStandstillError) as caught:
-        integrate_smooth(lambda _: slope, TIME, np.array(start), 1e-10, np.ones(len(start)), budget)
+        integrate_smooth_equations(lambda _: slope, TIME, np.array(start), 1e-10, np.ones(len(start)), budget)
     return caught.value, diagnose_integration_standstill(caught.value, slope, ["angle", "speed"][: len(start)])
 
 
