@@ -113,7 +113,7 @@ def describe_process_end(code: int) -> str:
     return f"killed by {names.get(-code, f'signal {-code}')}"
 
 
-def describe_tool_failure(tool: str, code: int, output: str, remedy: str) -> Fault:
+def make_tool_failure_fault(tool: str, code: int, output: str, remedy: str) -> Fault:
     """Return the fault of a program that failed: how it ended, its own last line, and what to do.
 
     Args:

@@ -137,10 +137,10 @@ def translate_disk_errors(what: str, folder: Path | None = None) -> Iterator[Non
     except OSError as error:
         if folder is not None and error.errno is not None and error.errno not in DISK_FULL_ERRORS:
             raise
-        raise ToolError(f"there is no room to {what}:", [describe_disk_fault(error, folder)]) from error
+        raise ToolError(f"there is no room to {what}:", [make_disk_fault(error, folder)]) from error
 
 
-def describe_disk_fault(error: OSError, folder: Path | None = None) -> Fault:
+def make_disk_fault(error: OSError, folder: Path | None = None) -> Fault:
     """Return what is wrong with a disk or folder, and the remedy.
 
     Args:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.deferred_imports import require_packages
-from mb2fmu.errors import Fault, ToolError, describe_tool_failure
+from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
 
 DEFAULT_TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
@@ -144,7 +144,7 @@ def _explain_timeout(checker: str, time_limit: float) -> Iterator[None]:
 def _form_verdict_error(checker: str, process: subprocess.CompletedProcess[str]) -> ToolError:
     """Return the error of a checker without a verdict."""
     package = "fmpy" if checker.startswith("fmpy") else "fmu-manipulation-toolbox"
-    fault = describe_tool_failure(
+    fault = make_tool_failure_fault(
         checker, process.returncode, process.stdout + process.stderr,
         f"install {package} anew (pip install --force-reinstall {package}); if that does not help, report it to its "
         "makers, with the FMU",

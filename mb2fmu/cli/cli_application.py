@@ -57,7 +57,7 @@ from mb2fmu.cli.watch_command import watch
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.temporary_files import DISK_FULL_ERRORS, describe_disk_fault
+from mb2fmu.temporary_files import DISK_FULL_ERRORS, make_disk_fault
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class _ErrorReportingGroup(click.Group):
         except OSError as error:
             if error.errno not in DISK_FULL_ERRORS:
                 raise
-            click.echo(f"mb2fmu: {ToolError('there is no room on the disk:', [describe_disk_fault(error)])}", err=True)
+            click.echo(f"mb2fmu: {ToolError('there is no room on the disk:', [make_disk_fault(error)])}", err=True)
             ctx.exit(ToolError.exit_code)
         except KeyboardInterrupt as error:
             click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)

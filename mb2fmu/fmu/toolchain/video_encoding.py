@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mb2fmu.errors import Fault, ToolError, describe_tool_failure
+from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
 from mb2fmu.temporary_files import make_temporary_folder, translate_disk_errors
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def encode_video(pictures: Sequence[bytes], suffix: str, rate: int) -> bytes:
         if done.returncode != 0:
             encoder = _ENCODER_OPTIONS[suffix][1]
             missing = f"install an ffmpeg with the encoder {encoder}, or " if "encoder" in done.stderr.lower() else ""
-            fault = describe_tool_failure("ffmpeg", done.returncode, done.stderr, missing + _WITHOUT_FFMPEG)
+            fault = make_tool_failure_fault("ffmpeg", done.returncode, done.stderr, missing + _WITHOUT_FFMPEG)
             raise ToolError("the film cannot be made:", [fault])
         return target.read_bytes()
 

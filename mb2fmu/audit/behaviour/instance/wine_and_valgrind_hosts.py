@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
-from mb2fmu.errors import Fault, ToolError, describe_tool_failure
+from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
@@ -185,7 +185,7 @@ def _run_setup_command(command: Sequence[str], variables: dict[str, str], failur
         raise ToolError(f"{failure}:", [fault]) from error
     if process.returncode:
         tool = "the compiler zig" if "ziglang" in command else Path(command[0]).name
-        fault = describe_tool_failure(tool, process.returncode, process.stderr, remedy)
+        fault = make_tool_failure_fault(tool, process.returncode, process.stderr, remedy)
         raise ToolError(f"{failure}:", [fault])
 
 
