@@ -260,31 +260,31 @@ def made(model, versions, folder):
 )
 def test_importers_agree_with_the_reference(model, versions, tmp_path):
     case = made(model, versions, tmp_path)
-    told = {}
+    reported = {}
     for fmi in versions:
         unit = case.units[fmi]
-        told[f"fmpy validate, FMI {fmi}"] = (
+        reported[f"fmpy validate, FMI {fmi}"] = (
             tool(script("fmpy"), "validate", unit).replace("No problems found.", "").strip()
         )
-        told[f"fmutool, FMI {fmi}"] = fmutool(unit, fmi)
+        reported[f"fmutool, FMI {fmi}"] = fmutool(unit, fmi)
         for kind, tolerance in (("ModelExchange", 1e-4 * case.run.tolerance), ("CoSimulation", case.run.tolerance)):
-            told[f"fmpy {kind}, FMI {fmi}"] = case.far(moved(case, case.run, unit, kind, "CVode", tolerance))
+            reported[f"fmpy {kind}, FMI {fmi}"] = case.far(moved(case, case.run, unit, kind, "CVode", tolerance))
         if case.euler is not None:
-            told[f"fmpy Euler, FMI {fmi}"] = euler_differences(
+            reported[f"fmpy Euler, FMI {fmi}"] = euler_differences(
                 case, moved(case, case.steps, unit, "ModelExchange", "Euler", 1e-6)
             )
-        told[f"ecos, FMI {fmi}"] = case.far(
+        reported[f"ecos, FMI {fmi}"] = case.far(
             last(driver("ecos", unit, case.run.step, len(case.run.inputs), *case.names))
         )
         lines = driver("jacobian", unit, case.about).splitlines()
-        told[f"casadi, FMI {fmi}"] = [line for line in lines if NO_EVENTS not in line][-1].replace("ok", "")
-        told[f"audit, FMI {fmi}"] = [
+        reported[f"casadi, FMI {fmi}"] = [line for line in lines if NO_EVENTS not in line][-1].replace("ok", "")
+        reported[f"audit, FMI {fmi}"] = [
             line for line in driver("audit", unit, case.about).splitlines() if line != "ok" and "cancelled" not in line
         ]
     if "2" in versions:
         lines = driver("cosim", case.units["2"], case.run.step, len(case.run.inputs), *case.names)
-        told["libcosim"] = case.far(last(lines))
-    assert {name: what for name, what in told.items() if what} == {}
+        reported["libcosim"] = case.far(last(lines))
+    assert {name: what for name, what in reported.items() if what} == {}
 
 
 def fmutool(unit, fmi):

@@ -52,9 +52,10 @@ def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
         modelIdentifier=description.coSimulation.modelIdentifier,
         instanceName="arm",
     )
-    told: list[str] = []
+    messages: list[str] = []
     unit.instantiate(
-        loggingOn=True, logMessage=fmpy.fmi3.fmi3LogMessageCallback(lambda _, __, ___, text: told.append(text.decode()))
+        loggingOn=True,
+        logMessage=fmpy.fmi3.fmi3LogMessageCallback(lambda _, __, ___, text: messages.append(text.decode())),
     )
     reference = {variable.name: variable.valueReference for variable in description.modelVariables}
     unit.enterInitializationMode(startTime=0.0)
@@ -67,9 +68,9 @@ def test_a_muscle_whose_tendon_is_shorter_than_nothing(tmp_path):
     limit = compute_max_internal_steps(program)
     found = re.search(
         r"more than (\d+) internal steps; given up after (\d+) of them and (\d+) evaluations of the derivatives",
-        told[-1],
+        messages[-1],
     )
-    assert found is not None, told
+    assert found is not None, messages
     foreseen, steps, evaluations = map(int, found.groups())
     assert foreseen == limit < MAX_INTERNAL_STEP_LIMIT
     assert steps <= limit

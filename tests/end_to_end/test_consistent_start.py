@@ -139,8 +139,10 @@ def test_guesses_on_no_branch_are_refused_and_better_ones_taken(unit):
     slave = unit.initializing(q2=2.0, q3=2.5)
     with pytest.raises(FMICallException):
         slave.exitInitializationMode()
-    told = "a solution is found for the start values of q2, q3 on the holonomic constraints on another branch of the"
-    assert any(told in message for _, message in unit.messages), unit.messages
+    reported = (
+        "a solution is found for the start values of q2, q3 on the holonomic constraints on another branch of the"
+    )
+    assert any(reported in message for _, message in unit.messages), unit.messages
     assert unit.messages[-1][0] >= 3  # Error; pythonfmu makes it Fatal
     slave.reset()
     unit.initialize(slave, q2=0.0, q3=2.0)
@@ -153,7 +155,7 @@ def test_guesses_on_no_branch_are_refused_and_better_ones_taken(unit):
     slave.freeInstance()
 
 
-def test_a_loop_that_opens_in_mid_run_is_told_and_outlived(unit):
+def test_a_loop_that_opens_in_mid_run_is_reported_and_outlived(unit):
     slave = unit.initializing()
     slave.exitInitializationMode()
     slave.doStep(currentCommunicationPoint=0.0, communicationStepSize=0.05)

@@ -100,8 +100,8 @@ def test_where_no_motion_agrees_the_fmu_says_so(tmp_path):
         modelIdentifier=description.coSimulation.modelIdentifier,
         instanceName="rod",
     )
-    told: list[str] = []
-    log = fmpy.fmi3.fmi3LogMessageCallback(lambda _, __, ___, text: told.append(text.decode()))
+    messages: list[str] = []
+    log = fmpy.fmi3.fmi3LogMessageCallback(lambda _, __, ___, text: messages.append(text.decode()))
     unit.instantiate(loggingOn=True, logMessage=log)
     unit.enterInitializationMode(startTime=0.0)
     unit.exitInitializationMode()
@@ -110,7 +110,7 @@ def test_where_no_motion_agrees_the_fmu_says_so(tmp_path):
         unit.doStep(0.004, 0.004)
     unit.freeInstance()
     assert caught.value.status == fmpy.fmi3.fmi3Discard
-    assert "no motion agrees with Coulomb's friction of floor (Painleve's paradox)" in told[-1]
+    assert "no motion agrees with Coulomb's friction of floor (Painleve's paradox)" in messages[-1]
 
 
 def test_parameters_that_leave_no_motion_discard_the_step(tmp_path):
@@ -151,7 +151,7 @@ def rods(tmp_path_factory):
 @pytest.mark.parametrize("beside", [-1e-3, 1e-3])
 def test_the_paradox_begins_at_four_thirds(rods, kind, beside):
     """At tan(angle) = 2, where 1 + 3 cos (cos - mu sin) comes to zero first: a little below the FMU moves on."""
-    told: list[str] = []
+    messages: list[str] = []
     settings = {
         "fmi_type": kind,
         "stop_time": 0.02,
@@ -162,7 +162,9 @@ def test_the_paradox_begins_at_four_thirds(rods, kind, beside):
     settings |= {"start_values": {"floor.friction_coefficient": 4 / 3 + beside}, "debug_logging": True}
 
     def run(stop: float):
-        return fmpy.simulate_fmu(rods, **{**settings, "stop_time": stop}, logger=lambda *words: told.append(str(words)))
+        return fmpy.simulate_fmu(
+            rods, **{**settings, "stop_time": stop}, logger=lambda *words: messages.append(str(words))
+        )
 
     before = run(0.004)
     assert all(np.isfinite(before[name]).all() for name in OUTPUTS)
@@ -173,5 +175,5 @@ def test_the_paradox_begins_at_four_thirds(rods, kind, beside):
     else:
         with pytest.raises(FMICallException):
             run(0.02)
-        assert any("Painleve's paradox" in words for words in told)
-        assert not any("nan" in words.lower().split() for words in told)
+        assert any("Painleve's paradox" in words for words in messages)
+        assert not any("nan" in words.lower().split() for words in messages)

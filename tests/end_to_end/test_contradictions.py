@@ -20,7 +20,7 @@ def unit(tmp_path_factory) -> tuple[fmpy.model_description.ModelDescription, Pat
     return fmpy.read_model_description(str(path)), Path(fmpy.extract(str(path), str(folder / "unpacked")))
 
 
-def instance(unit, kind, told):
+def instance(unit, kind, reported):
     description, folder = unit
     names = description.modelExchange if kind is FMU3Model else description.coSimulation
     made = kind(
@@ -28,7 +28,9 @@ def instance(unit, kind, told):
     )
     made.instantiate(
         loggingOn=True,
-        logMessage=fmpy.fmi3.fmi3LogMessageCallback(lambda _, status, __, text: told.append((status, text.decode()))),
+        logMessage=fmpy.fmi3.fmi3LogMessageCallback(
+            lambda _, status, __, text: reported.append((status, text.decode()))
+        ),
     )
     return made, {variable.name: variable.valueReference for variable in description.modelVariables}
 
@@ -38,22 +40,22 @@ def instance(unit, kind, told):
 )
 @pytest.mark.parametrize("kind", [FMU3Model, FMU3Slave])
 def test_unlike_cranks_are_refused_at_initialization(unit, kind, third, why):
-    told: list[tuple[int, str]] = []
-    made, reference = instance(unit, kind, told)
+    reported: list[tuple[int, str]] = []
+    made, reference = instance(unit, kind, reported)
     made.enterInitializationMode(startTime=0.0)
     made.setFloat64([reference["l3"]], [third])
     with pytest.raises(FMICallException) as caught:
         made.exitInitializationMode()
     assert caught.value.status == fmpy.fmi3.fmi3Error
-    text = " ".join(text for _, text in told)
+    text = " ".join(text for _, text in reported)
     assert why in text
     assert "another branch" not in text
     made.freeInstance()
 
 
 def test_unlike_cranks_are_refused_on_the_way(unit):
-    told: list[tuple[int, str]] = []
-    made, reference = instance(unit, FMU3Slave, told)
+    reported: list[tuple[int, str]] = []
+    made, reference = instance(unit, FMU3Slave, reported)
     made.enterInitializationMode(startTime=0.0)
     made.exitInitializationMode()
     made.doStep(0.0, 0.01)
@@ -61,8 +63,8 @@ def test_unlike_cranks_are_refused_on_the_way(unit):
     with pytest.raises(FMICallException) as caught:
         made.doStep(0.01, 0.01)
     assert caught.value.status == fmpy.fmi3.fmi3Discard
-    assert "they contradict each other and stay open, holonomic[" in told[-1][1]
-    assert " by " in told[-1][1].split("holonomic[", 1)[1]
+    assert "they contradict each other and stay open, holonomic[" in reported[-1][1]
+    assert " by " in reported[-1][1].split("holonomic[", 1)[1]
     made.setFloat64([reference["l3"]], [0.5])
     made.doStep(0.01, 0.01)
     made.terminate()

@@ -149,7 +149,7 @@ def test_a_ground_that_sinks_less_than_a_resting_contact_may_err_lets_nothing_go
     assert (found[:, 1] == 1.0).all()
 
 
-def test_impacts_without_end_are_told(tmp_path):
+def test_impacts_without_end_are_reported(tmp_path):
     """An elastic ball between two walls that both touch it goes to and fro at one instant."""
     model = body("Squeezed", 1.0, 1e-3, start=0.0)
     h = me.dynamicsymbols("h")
@@ -219,7 +219,7 @@ def test_a_wrong_impulse_is_caught(judge, tmp_path):
     assert not judge.passes(ball, path)
 
 
-def bowl(push: sm.Expr | None = None, **told: float) -> Model:
+def bowl(push: sm.Expr | None = None, **options: float) -> Model:
     """A particle that slides to and fro in a round bowl without friction: its contact rests all the time.
 
     A push, an input in N, acts along N.x.
@@ -239,7 +239,7 @@ def bowl(push: sm.Expr | None = None, **told: float) -> Model:
         model.coordinate(symbol, start, "m")
     for symbol in (u, v):
         model.speed(symbol, 0.0, "m/s")
-    model.add(Impact("wall", 1 - sm.sqrt(x**2 + y**2), rest_below=0.01, starts_resting=True, **told))
+    model.add(Impact("wall", 1 - sm.sqrt(x**2 + y**2), rest_below=0.01, starts_resting=True, **options))
     model.experiment(stop=100.0, step=0.1, tolerance=1e-6)
     return model
 
@@ -247,8 +247,8 @@ def bowl(push: sm.Expr | None = None, **told: float) -> Model:
 def test_a_contact_that_rests_does_not_drift(tmp_path):
     """Over 100 s and 49 swings; without stabilization, which is the default, the gap is lost by millimetres."""
     drift = {}
-    for rate, told in ((0.0, {"stabilization": 0.0}), (10.0, {})):
-        path = str(export(bowl(**told), tmp_path / f"{rate}").path)
+    for rate, reported in ((0.0, {"stabilization": 0.0}), (10.0, {})):
+        path = str(export(bowl(**reported), tmp_path / f"{rate}").path)
         names = ["x", "y", "wall.resting"]
         found = fmpy.simulate_fmu(path, stop_time=100.0, output_interval=1.0, output=names, relative_tolerance=1e-6)
         assert (found["wall.resting"] == 1.0).all()

@@ -32,9 +32,9 @@ def test_a_fmu_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
         result = call("run", MODEL, "-o", tmp_path, "--fmi", fmi, "--json", verdict)
     assert result.exit_code == 0, result.output
     assert "2 runs match" in result.stdout
-    told = json.loads(verdict.read_text())
-    assert told["kind"] == "CoSimulation"
-    assert [(other["kind"], other["passed"]) for other in told["others"]] == [("ModelExchange", True)]
+    content = json.loads(verdict.read_text())
+    assert content["kind"] == "CoSimulation"
+    assert [(other["kind"], other["passed"]) for other in content["others"]] == [("ModelExchange", True)]
     (path,) = tmp_path.glob("*.fmu")
     tree = read_archive(path)
     page = tree["documentation/index.html"].decode()

@@ -80,7 +80,7 @@ def test_modelica_s_results(unit, tmp_path, model, file, renamed, tolerances):
 
 
 def test_another_gravity_is_seen(unit):
-    """The pendulum of the table falls at 9.80665 m/s²; at 9.81 it is told apart."""
+    """The pendulum of the table falls at 9.80665 m/s²; at 9.81 it is distinguished."""
     data = ("--data", CASES / "msl_Pendulum.csv", "--tolerance", "rev.phi=1e-5", "--tolerance", "rev.w=1e-4")
     code, columns = validate(unit("msl_pendulum"), *data, "--at", "g=9.81")
     assert code == 1

@@ -74,14 +74,14 @@ def test_joints_on_lines_give_way_no_more_than_they_are_said_to(tmp_path: Path) 
     """Three units by one call; each takes the others' waves late, nothing is iterated, and the truth is the model."""
     model = FOLDER / "cut_pendulum" / "whole.py"
     asked = ["split", str(model), "--at", "P1", "--at", "P2", "--by", "line", "-o", str(tmp_path)]
-    told = CliRunner().invoke(commands, [*asked, "--step", "1e-3", "--json", str(tmp_path / "split.json")])
-    assert told.exit_code == 0, told.output
+    result = CliRunner().invoke(commands, [*asked, "--step", "1e-3", "--json", str(tmp_path / "split.json")])
+    assert result.exit_code == 0, result.output
     facts = json.loads((tmp_path / "split.json").read_text())
     assert [unit["part"] for unit in facts["fmus"]] == ["part1", "part2", "part3"]
     assert all(Path(unit["fmu"]).is_file() and unit["states"] and unit["takes"] for unit in facts["fmus"])
     assert Path(facts["system"]) == tmp_path / "system.py"
     # Nobody chose a stiffness: the lightest part, a link of 1 kg, decides.
-    assert "compliance 0.0001 m/N, parasitic inertia 0.01 kg" in told.output
+    assert "compliance 0.0001 m/N, parasitic inertia 0.01 kg" in result.output
     done = run_coupled_system(tmp_path / "system.py", tmp_path, arguments={"stop": 0.1})
     assert [component.name for component in done.joined.components] == ["part1", "part2", "part3"]
     assert len(done.motion.bonds) == 4
@@ -104,9 +104,9 @@ def test_a_model_is_split_and_runs_in_a_master_that_reads_old_outputs(tmp_path: 
     """Cut so that no output depends on an input, FMPy's SSP simulation is 80 times nearer to the exact x1(1) = 1."""
     model, runner = FOLDER / "two_masses" / "whole.py", CliRunner()
     asked = ["split", str(model), "--at", "load[1]", "--at", "load[2]", "-o", str(tmp_path)]
-    told = runner.invoke(commands, asked)
-    assert told.exit_code == 0, told.output
-    assert "part1" in told.output
+    result = runner.invoke(commands, asked)
+    assert result.exit_code == 0, result.output
+    assert "part1" in result.output
     done = run_coupled_system(tmp_path / "system.py", tmp_path, arguments={"stop": 1.0}, masters=["fmpy"])
     assert max(each.relative_error for each in done.deviations) < 2e-6
     assert done.answers[0].final_values["part1.x1"] == pytest.approx(1.00077408, abs=2e-8)

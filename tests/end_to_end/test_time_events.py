@@ -1,6 +1,6 @@
-"""Events that time alone brings, in Model Exchange: the instant is told, and found if nobody goes there.
+"""Events that time alone brings, in Model Exchange: the instant is reported, and found if nobody goes there.
 
-Importers differ: some go to the instant that is told and look at no indicators, some look at indicators alone, fmpy
+Importers differ: some go to the instant that is reported and look at no indicators, some look at indicators alone, fmpy
 does both and takes a time event for reached within 1e-9 of it.
 """
 
@@ -59,15 +59,15 @@ def units(tmp_path_factory) -> dict[str, Path]:
 
 @contextmanager
 def importer(fmi: str, way: Way) -> Iterator[list[tuple[float, float]]]:
-    """fmpy, blind to indicators or deaf to times: yields a list of when events were, and what was told of the next."""
+    """fmpy, blind to indicators or deaf to times: yields when events were, and what was reported of the next."""
     kind, name = CLASSES[fmi]
-    told: list[tuple[float, float]] = []
+    reported: list[tuple[float, float]] = []
     now = [0.0]
     update, indicators, set_time = getattr(kind, name), kind.getEventIndicators, kind.setTime
 
     def updated(self, *arguments):
         *answers, known, at = update(self, *arguments)
-        told.append((now[0], at if known else math.inf))
+        reported.append((now[0], at if known else math.inf))
         return (*answers, known and way != "indicators", at)
 
     def looked(self, places, count):
@@ -83,17 +83,17 @@ def importer(fmi: str, way: Way) -> Iterator[list[tuple[float, float]]]:
         patch.setattr(kind, name, updated)
         patch.setattr(kind, "getEventIndicators", looked)
         patch.setattr(kind, "setTime", timed)
-        yield told
+        yield reported
 
 
 def ran(unit: Path, fmi: str, way: Way, step: float, solver: str = "CVode") -> tuple[list[tuple[float, float]], dict]:
-    """Events and what was told at each; values at the end."""
-    with importer(fmi, way) as told:
+    """Events and what was reported at each; values at the end."""
+    with importer(fmi, way) as reported:
         run = fmpy.simulate_fmu(
             str(unit), fmi_type="ModelExchange", stop_time=STOP, output_interval=step, relative_tolerance=1e-9,
             output=["x1", "n", "alarms"], solver=solver, timeout=20,
         )  # fmt: skip
-    return told, {name: float(run[name][-1]) for name in ("x1", "n", "alarms")}
+    return reported, {name: float(run[name][-1]) for name in ("x1", "n", "alarms")}
 
 
 @pytest.mark.parametrize("fmi", "23")
@@ -101,24 +101,24 @@ def ran(unit: Path, fmi: str, way: Way, step: float, solver: str = "CVode") -> t
 def test_all_importers_come_to_the_same(units, fmi, step):
     ends = {}
     for way, late in (("both", 1e-12), ("times", 1e-12), ("indicators", 1e-9)):
-        told, ends[way] = ran(units[fmi], fmi, way, step)
+        reported, ends[way] = ran(units[fmi], fmi, way, step)
         assert ends[way]["n"] == 20
         assert ends[way]["alarms"] == 9
-        seen = [time for time, _ in told]
+        seen = [time for time, _ in reported]
         for due in DUE:  # each has its event, and what else there is is another look at one of them, or the start
             assert any(-1e-13 <= time - due <= late for time in seen), (way, due)
         assert all(min(abs(time - due) for due in (0.0, *DUE)) <= late for time in seen), way
-        assert all(after > time for time, after in told), way
-        assert len(told) < len(DUE) + 8
+        assert all(after > time for time, after in reported), way
+        assert len(reported) < len(DUE) + 8
     assert ends["times"]["x1"] == pytest.approx(ends["both"]["x1"], rel=1e-7)
     assert ends["indicators"]["x1"] == pytest.approx(ends["both"]["x1"], rel=1e-7)
 
 
 @pytest.mark.parametrize("fmi", "23")
-def test_fixed_steps_end_at_what_is_told(units, fmi):
+def test_fixed_steps_end_at_what_is_reported(units, fmi):
     """Euler's method in fmpy takes no root of an indicator: what happens at set times is in time all the same."""
-    told, end = ran(units[fmi], fmi, "both", 0.0199)
-    seen = [time for time, _ in told]
+    reported, end = ran(units[fmi], fmi, "both", 0.0199)
+    seen = [time for time, _ in reported]
     assert end["n"] == 20
     assert all(any(-1e-13 <= time - due <= 1e-12 for time in seen) for due in DUE)
 
@@ -182,13 +182,13 @@ def next_sample(unit: Instance, after: float, due: float) -> float:
 @pytest.mark.parametrize("fmi", "23")
 def test_the_next_instant_is_that_of_the_restored_state(units, fmi):
     unit = Instance(units[fmi], fmi)
-    told = list(itertools.accumulate(range(12), lambda at, _: unit.event(at), initial=0.0))
+    reported = list(itertools.accumulate(range(12), lambda at, _: unit.event(at), initial=0.0))
     kept = unit.model.getFMUState()
-    on = [unit.event(told[-1])]
+    on = [unit.event(reported[-1])]
     on.append(unit.event(on[0]))
-    assert on[1] > on[0] > told[-1]
+    assert on[1] > on[0] > reported[-1]
     unit.model.setFMUState(kept)
-    assert [unit.event(told[-1]), unit.event(on[0])] == on
+    assert [unit.event(reported[-1]), unit.event(on[0])] == on
     unit.free()
 
 

@@ -91,9 +91,9 @@ def shown(browser: str, page: Path) -> dict:
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     command = [browser, *words, "--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-    told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)
-    assert told, done.stderr[-2000:]
-    return json.loads(html.unescape(told[1]))
+    printed = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)
+    assert printed, done.stderr[-2000:]
+    return json.loads(html.unescape(printed[1]))
 
 
 def test_the_page_has_the_numbers_of_the_native_fmu(built, browser: str, tmp_path: Path) -> None:
@@ -129,15 +129,15 @@ def test_the_page_has_the_numbers_of_the_native_fmu(built, browser: str, tmp_pat
             scales=json.dumps(list(drawing.arrow_scales)),
         )
     )
-    told = shown(browser, page)
-    assert "failed" not in told, told
-    assert told["imports"] == 0
-    rows = np.array(told["rows"])
+    reported = shown(browser, page)
+    assert "failed" not in reported, reported
+    assert reported["imports"] == 0
+    rows = np.array(reported["rows"])
     for column, name in enumerate(live.signals):
         np.testing.assert_array_equal(rows[:, column], native[name], err_msg=name)
     if built.interface.variables_from_sources("mode"):
         assert EVENTS[built.derivation.definition.name](native), "nothing happened: the comparison shows nothing"
-    poses = np.array(told["poses"])
+    poses = np.array(reported["poses"])
     drawn = native.drawing().poses
     keyed = [drawing.keys.index(key) for key in drawing.keys]
     for k in keyed[: drawn.positions.shape[1]]:
@@ -192,10 +192,10 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
         json.dumps({"states 1": start}),
     )
     page.write_text(PAGE.format(script=SCRIPT, record=record, chosen=chosen, times=times, pushes=pushes, scales="[]"))
-    told = shown(browser, page)
-    assert "failed" not in told, told
+    reported = shown(browser, page)
+    assert "failed" not in reported, reported
     for column, name in enumerate(live.signals):
-        np.testing.assert_array_equal(np.array(told["rows"])[:, column], native[name], err_msg=name)
+        np.testing.assert_array_equal(np.array(reported["rows"])[:, column], native[name], err_msg=name)
 
 
 def test_the_module_is_the_same_again(built, monkeypatch) -> None:

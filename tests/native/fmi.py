@@ -67,7 +67,7 @@ class EventInfo(c.Structure):
 
 @dataclass
 class Message:
-    """What a logger was told."""
+    """Messages that a logger received."""
 
     status: int
     category: str

@@ -139,7 +139,7 @@ def _said(error: Exception) -> str:
 
 
 def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
-    """Whatever goes wrong with one mutant is told of it, and the others go on."""
+    """Whatever goes wrong with one mutant is reported of it, and the others go on."""
     try:
         return judge(subject, mutant, folder)
     except Exception as error:  # noqa: BLE001
@@ -158,10 +158,10 @@ def table(records: Sequence[Record]) -> str:
     errors = sum(record.outcome == "error" for record in records)
     models = len({record.model for record in planted if record.outcome in COUNTED})
     lines += ["", f"{models} models; {len(right)} right FMUs, {len(alarms)} false alarms; {errors} errors."]
-    told = [record for record in planted if record.outcome == "survived"] + alarms
-    told += [record for record in records if record.outcome == "error"]
-    lines += ["", "| model | level | kind | place | outcome |", "|---|---|---|---|---|"] if told else []
-    lines += [f"| {r.model} | {r.level} | {r.kind} | {r.place} | {r.outcome} {r.by} |" for r in told]
+    reported = [record for record in planted if record.outcome == "survived"] + alarms
+    reported += [record for record in records if record.outcome == "error"]
+    lines += ["", "| model | level | kind | place | outcome |", "|---|---|---|---|---|"] if reported else []
+    lines += [f"| {r.model} | {r.level} | {r.kind} | {r.place} | {r.outcome} {r.by} |" for r in reported]
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PART_OF_EVERY_INSTALLATION = {"audit", "meshes"}
 
 
-def test_what_is_missing_is_told_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_reported_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     deferred_imports.require_packages("the audit", *(deferred_imports.PACKAGE_EXTRAS.keys() - {"mcp"}))
     monkeypatch.setattr(deferred_imports, "find_spec", lambda _module: None)
     with pytest.raises(ToolError, match=r"the audit needs what is not installed:(.|\n)*'mb2fmu\[audit,meshes\]'"):

@@ -55,9 +55,11 @@ def unknown_names(sources: list[str]) -> list[str]:
             classes.setdefault(node.name, []).append(node)
     found = []
     for node in nodes:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and (told := [*documented(ast.get_docstring(node) or "")]):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and (
+            reported := [*documented(ast.get_docstring(node) or "")]
+        ):
             known = members(node, classes) if isinstance(node, ast.ClassDef) else parameters(node)
-            found += [f"{node.name}: {name}" for name in told if name not in known]
+            found += [f"{node.name}: {name}" for name in reported if name not in known]
     return found
 
 

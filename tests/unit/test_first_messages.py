@@ -18,7 +18,7 @@ from mb2fmu.systems.port_and_bond_records import SteppingSettings
 ROOT = Path(__file__).parents[2]
 
 
-def told(*words: str) -> str:
+def read_message(*words: str) -> str:
     done = CliRunner().invoke(commands, [*words])
     assert done.exit_code in {1, 2, 3}, done.output
     assert "Traceback" not in done.output
@@ -28,7 +28,7 @@ def told(*words: str) -> str:
 def test_a_misspelled_method_has_its_neighbour(tmp_path: Path) -> None:
     path = write_model_template("crane", tmp_path)
     path.write_text(path.read_text().replace("model.parameter(", "model.paramater(", 1))
-    assert "did you mean parameter?" in told("simulate", str(path))
+    assert "did you mean parameter?" in read_message("simulate", str(path))
 
 
 @pytest.mark.parametrize("text", ["<fmiModelDescription", "<foo/>"])
@@ -37,7 +37,7 @@ def test_the_cause_is_the_description_that_cannot_be_read(text: str, tmp_path: P
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("modelDescription.xml", text)
     for command in ("simulate", "animate"):
-        said = told(command, str(path))
+        said = read_message(command, str(path))
         assert "modelDescription.xml" in said
         assert "looks like" not in said
 
@@ -49,7 +49,7 @@ def test_a_library_that_is_refused_is_named_with_the_reason(tmp_path: Path) -> N
         for name in source.namelist():
             is_library = name.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib"))
             target.writestr(name, b"no library" if is_library else source.read(name))
-    said = told("simulate", str(broken), "--stop", "0.1")
+    said = read_message("simulate", str(broken), "--stop", "0.1")
     assert "its library cannot be loaded" in said
     assert "export the FMU again" in said
     assert len(said.splitlines()) <= 5
@@ -80,10 +80,10 @@ def block() -> Model:
 
 
 @pytest.mark.parametrize("value", ["None", "[1]", '"l"'])
-def test_a_value_that_is_none_is_told_with_its_line(value: str, tmp_path: Path) -> None:
+def test_a_value_that_is_none_is_reported_with_its_line(value: str, tmp_path: Path) -> None:
     path = write_model_template("crane", tmp_path)
     path.write_text(path.read_text().replace("model.parameter(m, 1.0,", f"model.parameter(m, {value},"))
-    said = told("simulate", str(path))
+    said = read_message("simulate", str(path))
     assert f"raised by  model.parameter(m, {value}," in said
     assert "is no number" in said
 
@@ -101,13 +101,13 @@ def test_a_table_may_have_decimal_commas(tmp_path: Path) -> None:
 def test_a_model_that_stops_on_the_way_keeps_its_trajectories(tmp_path: Path) -> None:
     path, table = tmp_path / "block.py", tmp_path / "kept.csv"
     path.write_text(STOPPING)
-    said = told("simulate", str(path), "--stop", "2", "--csv", str(table))
+    said = read_message("simulate", str(path), "--stop", "2", "--csv", str(table))
     assert "the trajectories up to t = 1 s are kept" in said
     assert len(table.read_text().splitlines()) == 102
     assert "event_indicator" not in said
 
 
-def test_a_system_that_is_too_coarse_is_told_what_to_try_next() -> None:
+def test_a_system_that_is_too_coarse_is_reported_what_to_try_next() -> None:
     coarse, fine = SteppingSettings(step=0.01), SteppingSettings(step=0.01, order=2, passes=20)
     assert _suggest_finer_stepping(coarse).startswith("order=2, passes=20 in system.experiment(...), then step=0.0025")
     assert _suggest_finer_stepping(fine).startswith("step=0.0025 in system.experiment(...)")

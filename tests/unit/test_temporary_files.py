@@ -1,4 +1,4 @@
-"""Folders for work: gone however the work ends; a full disk is told with its remedy."""
+"""Folders for work: gone however the work ends; a full disk is reported with its remedy."""
 
 import errno
 import os
@@ -54,7 +54,7 @@ def test_nothing_is_left(place, error):
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOSPC, "No space left on device", "held.npy"), OSError("10 requested and 0 written")]
 )
-def test_a_full_disk_is_told(place, error):
+def test_a_full_disk_is_reported(place, error):
     def work():
         with make_temporary_folder("run the FMU"):
             raise error
@@ -73,7 +73,7 @@ def test_other_errors_are_not_of_the_disk(place):
     assert list(place.iterdir()) == []
 
 
-def test_a_place_that_is_not_there_is_told(place, monkeypatch):
+def test_a_place_that_is_not_there_is_reported(place, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(place / "nowhere"))
     with pytest.raises(ToolError, match="no room") as caught, make_temporary_folder("run the FMU"):
         np.zeros(1)

@@ -17,7 +17,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the pro
 
 @linux
 @pytest.mark.parametrize(
-    ("script", "told", "remedy"),
+    ("script", "expected", "remedy"),
     [
         ("echo first >&2; echo 'Unknown encoder x' >&2; exit 8",
          "ffmpeg failed (exit code 8); its last line is: Unknown encoder x",
@@ -26,7 +26,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the pro
         ("exec sleep 20", "ffmpeg did not finish within 0.5 s", "write a .gif"),
     ],
 )  # fmt: skip
-def test_a_film_that_ffmpeg_does_not_make(script, told, remedy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_film_that_ffmpeg_does_not_make(script, expected, remedy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     program = tmp_path / "ffmpeg"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -35,7 +35,7 @@ def test_a_film_that_ffmpeg_does_not_make(script, told, remedy, tmp_path: Path, 
     with pytest.raises(ToolError) as caught:
         video_encoding.encode_video([b"picture"], ".mp4", 25)
     (fault,) = caught.value.faults
-    assert fault.what == told
+    assert fault.what == expected
     assert fault.remedy.startswith(remedy)
 
 

@@ -20,7 +20,7 @@ unit = Unit(sys.argv[1])
 about = json.loads(Path(sys.argv[2]).read_text())
 reach = about["reach"]
 rng = np.random.default_rng(SEED)
-told = []
+objections = []
 superfluous = []
 
 inputs = unit.named(causality="input")
@@ -120,7 +120,7 @@ for number in range(len(about["points"])):
         jumps = noise(point, time)
         for column, name in enumerate(knowns):
             found, trust = differences(point, time, name, jumps)
-            told += [
+            objections += [
                 f"d {unknowns[row]} / d {name} is {exact[row, column]!r}, differences say {found[row]!r}"
                 for row in np.flatnonzero(np.abs(found - exact[:, column]) > trust)
             ]
@@ -128,14 +128,14 @@ for number in range(len(about["points"])):
     forward = np.array(instance.forward(unknowns, knowns, seeds))
     scale = np.abs(exact) @ np.abs(seeds)
     if np.any(np.abs(forward - exact @ seeds) > 1e-11 * (scale + 1e-3 * np.max(scale))):
-        told.append("directional derivatives do not add up")
+        objections.append("directional derivatives do not add up")
     if unit.version == "3":
         weights = rng.normal(size=len(unknowns))
         backward = np.array(instance.backward(unknowns, knowns, weights))
         scale = np.abs(weights) @ np.abs(exact)
         worst = np.max(np.abs(backward - weights @ exact) / (scale + 1e-3 * np.max(scale)))
         if worst > 1e-11:
-            told.append(f"adjoint derivatives disagree with directional ones by {worst:.1e}")
+            objections.append(f"adjoint derivatives disagree with directional ones by {worst:.1e}")
     instance.close()
 
 # Declared dependencies. FMI 2 declares those on states, inputs and time; FMI 3 on parameters too.
@@ -150,7 +150,7 @@ for unknown in lists:
     if name in unit.states:
         continue
     if unknown.dependencies is None:
-        told.append(f"{name} declares no dependencies")
+        objections.append(f"{name} declares no dependencies")
         continue
     said = unknown.dependenciesKind or ["dependent"] * len(unknown.dependencies)  # what no kinds mean
     kinds = dict(zip((v.name for v in unknown.dependencies), said, strict=True))
@@ -159,19 +159,21 @@ for unknown in lists:
         entries = np.array([jacobian[row, knowns.index(known)] for jacobian in jacobians])
         kind = kinds.pop(known, None)
         if kind is None and seen(entries, known, row):
-            told.append(f"{name} depends on {known}, which is not declared: {entries}")
+            objections.append(f"{name} depends on {known}, which is not declared: {entries}")
         elif kind is not None and not np.any(entries):
             superfluous.append(f"{name} on {known}")
         elif kind == "constant" and np.ptp(entries) > 1e-13 * np.max(np.abs(entries)):
-            told.append(f"{name} is declared to depend on {known} with a constant factor, which changes: {entries}")
+            objections.append(
+                f"{name} is declared to depend on {known} with a constant factor, which changes: {entries}"
+            )
     slopes = np.array([abs(slope[row]) > trust[row] for slope, trust in by_time])
     if slopes.any() and "time" not in kinds:
-        told.append(f"{name} depends on time, which is not declared")
+        objections.append(f"{name} depends on time, which is not declared")
     kinds.pop("time", None)
     if unit.version == "3":
         kinds = {known: kind for known, kind in kinds.items() if known not in fixed}
     if kinds:
-        told.append(f"{name} is declared to depend on {sorted(kinds)}")
+        objections.append(f"{name} is declared to depend on {sorted(kinds)}")
 
 # Kinds fixed and tunable: the factor changes with parameters only.
 point, time = random_point(0)
@@ -187,7 +189,7 @@ for unknown in lists:
             place = unknowns.index(unknown.variable.name), knowns.index(variable.name)
             entries = np.array([factor[place] for factor in factors])
             if np.ptp(entries) > 1e-13 * np.max(np.abs(entries)):
-                told.append(f"{unknown.variable.name} by {variable.name}: {kind}, but {entries}")
+                objections.append(f"{unknown.variable.name} by {variable.name}: {kind}, but {entries}")
 
 # The state vector is what the description says it is.
 point, time = random_point(1)
@@ -195,16 +197,16 @@ instance = placed(point, time)
 x = (np.ctypeslib.ctypes.c_double * len(unit.states))()
 instance.fmu.getContinuousStates(x, len(x))
 if instance.get(unit.states) != list(x):
-    told.append("the state vector is not in the order of the derivatives")
+    objections.append("the state vector is not in the order of the derivatives")
 dx = (np.ctypeslib.ctypes.c_double * len(unit.states))()
 (instance.fmu.getContinuousStateDerivatives if instance.new else instance.fmu.getDerivatives)(dx, len(dx))
 if instance.get(derivatives) != list(dx):
-    told.append("the vector of derivatives is not in the order of the description")
+    objections.append("the vector of derivatives is not in the order of the description")
 for number, name in enumerate(unit.states):
     x[number] += 0.25
     instance.fmu.setContinuousStates(x, len(x))
     if instance.get([name]) != [x[number]]:
-        told.append(f"state {number} is not {name}")
+        objections.append(f"state {number} is not {name}")
 instance.close()
 
 # Start values are what the FMU has, in bounds; approximate ones are solved for, to round-off where a model was closed.
@@ -216,10 +218,10 @@ for name, variable in unit.variables.items():
         value = float(variable.start)
         off = abs(instance.get([name])[0] - value)
         if not off <= (1e-12 * max(1.0, abs(value)) if variable.initial == "approx" else 0.0):
-            told.append(f"{name} starts at {instance.get([name])}, declared {value!r}")
+            objections.append(f"{name} starts at {instance.get([name])}, declared {value!r}")
         low, high = (None if bound is None else float(bound) for bound in (variable.min, variable.max))
         if (low is not None and value < low) or (high is not None and value > high):
-            told.append(f"the start value of {name} is out of its bounds")
+            objections.append(f"the start value of {name} is out of its bounds")
 if superfluous:
     sys.stdout.write(f"declared, but cancelled: {'; '.join(superfluous)}\n")
-sys.stdout.write("\n".join(dict.fromkeys(told)) + ("\n" if told else "") + "ok\n")
+sys.stdout.write("\n".join(dict.fromkeys(objections)) + ("\n" if objections else "") + "ok\n")

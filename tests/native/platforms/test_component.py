@@ -288,7 +288,7 @@ def test_it_imports_callbacks_only_and_the_manifest_names_the_draft(pendulum: Un
     assert root.get("{http://fmi-standard.org/fmi-ls-manifest}fmi-ls-name") == "org.modelica.fmi-ls-wasm"
 
 
-def test_what_cannot_be_built_is_told_at_once(tmp_path: Path) -> None:
+def test_what_cannot_be_built_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(EmitError) as caught:
         mb2fmu.export(MODELS / "simple_pendulum.py", tmp_path, platforms="wasm32-wasip2", compiler="cc")
     assert [fault.remedy for fault in caught.value.faults] == ["add --fmi 3", "leave --compiler out: zig does"]
@@ -327,8 +327,8 @@ def test_node_gives_the_same_bits(ball: Unit, tmp_path: Path) -> None:
     (tmp_path / "run.mjs").write_text(NODE, encoding="utf-8")
     (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     references = list(ball.reals.values())
-    told = json.dumps([ball.token, references])
-    done = subprocess.run(["node", "run.mjs", told], cwd=tmp_path, capture_output=True, text=True, check=False)
+    reported = json.dumps([ball.token, references])
+    done = subprocess.run(["node", "run.mjs", reported], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     instance = ball.component().instantiate("co-simulation", ball.token)
     instance.begin({})

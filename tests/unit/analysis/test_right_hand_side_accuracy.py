@@ -41,7 +41,7 @@ def test_many_digits_begin_with_those_of_doubles(name):
     np.testing.assert_allclose(f(0.0, f.x0), [float(v) for v in many], rtol=1e-9, atol=1e-9)
 
 
-def test_what_cancels_is_told():
+def test_what_cancels_is_reported():
     """u2' = g − g but for a spring that is 1e-12 of the weight: a double keeps four digits of that."""
     x, y, u, v = me.dynamicsymbols("x y u v")
     m, g, k = sm.symbols("m g k")
@@ -65,7 +65,7 @@ def test_what_cancels_is_told():
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(k, marks=pytest.mark.repeats) for k in range(2, 6))])
 def test_random_trees_lose_no_digits_unseen(seed):
-    """Whatever is told to be right is: x' agrees with 60 digits in as many digits as are told, over 1e±6."""
+    """Whatever is reported to be right is: x' agrees with 60 digits in as many digits as are reported, over 1e±6."""
     generator = np.random.default_rng(seed)
     kinds = [(str(generator.choice(["pin", "prismatic"])), str(generator.choice(AXES)), i) for i in range(3)]
     system = build(kinds, tilted=bool(generator.integers(2)))

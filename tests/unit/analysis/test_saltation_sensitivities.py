@@ -149,8 +149,8 @@ def test_the_instant_of_the_event_is_in_it(monkeypatch):
         test_a_ball_through_its_bounces()
 
 
-def test_endless_events_are_told():
-    """Between walls whose distance, a parameter, is zero; where it is always zero that is told when they are read."""
+def test_endless_events_are_reported():
+    """Between walls whose distance, a parameter, is zero; if it is always zero that is reported when they are read."""
     model, x, _ = particle(sm.S.Zero, 0.0, -1.0)
     width = sm.Symbol("width")
     model.parameter(width, 0.0, "m")

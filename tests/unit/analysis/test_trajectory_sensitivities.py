@@ -127,10 +127,10 @@ def test_the_start_is_where_it_begins():
 def test_everything_that_is_wrong_is_said_at_once():
     with pytest.raises(AnalysisError) as caught:
         mb2fmu.sensitivities(oscillator(), of=("y",), to=("spring_force", "k"), stop=-1.0)
-    told = str(caught.value)
-    assert "y cannot be differentiated" in told
-    assert "spring_force cannot be differentiated by" in told
-    assert "the instants do not increase" in told
+    message = str(caught.value)
+    assert "y cannot be differentiated" in message
+    assert "spring_force cannot be differentiated by" in message
+    assert "the instants do not increase" in message
 
 
 def test_units_of_derivatives():

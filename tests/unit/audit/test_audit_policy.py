@@ -78,7 +78,7 @@ def test_an_expired_waiver_covers_nothing(wrong: Path, tmp_path: Path) -> None:
         ('where = "*modelDescription.xml*"', False),
     ],
 )
-def test_a_waiver_that_fits_nothing_is_told(wrong: Path, tmp_path: Path, about: str, idle: bool) -> None:
+def test_a_waiver_that_fits_nothing_is_reported(wrong: Path, tmp_path: Path, about: str, idle: bool) -> None:
     found = policy(tmp_path, f'[[waive]]\nrule = "variables.name"\nreason = "for now"\n{about}\n')
     result = audit(wrong, run=False, run_checkers=False, policy=found)
     assert bool(result.idle) == idle
@@ -96,7 +96,7 @@ def test_the_headline_tells_what_is_waived(wrong: Path, tmp_path: Path) -> None:
     )
 
 
-def test_what_is_wrong_in_a_policy_is_told_at_once(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_policy_is_reported_at_once(tmp_path: Path) -> None:
     text = 'skip = ["nothing.*"]\nother = 1\n[severity]\n"units.*" = "bad"\n'
     text += '[[waive]]\nrule = "units.*"\nexpires = "soon"\n'
     with pytest.raises(Mb2FmuError) as error:

@@ -135,12 +135,12 @@ def test_modules_of_the_working_folder_are_not_taken_for_the_library(
     assert result.consulted
 
 
-def test_what_pythonfmu_does_is_told(base: Base, tmp_path: Path) -> None:
+def test_what_pythonfmu_does_is_reported(base: Base, tmp_path: Path) -> None:
     """Our description of these FMUs is right; what is found is pythonfmu's C++ side, and true."""
-    told = {"life.token", "host.path", "state.free"}
-    asked = (*told, "variables.*", "structure.*", "units.*", "dependencies.*", "value.*")
+    reported = {"life.token", "host.path", "state.free"}
+    asked = (*reported, "variables.*", "structure.*", "units.*", "dependencies.*", "value.*")
     result = audit(ball.pack(base("python"), tmp_path / "pendulum.fmu"), only=asked, run_checkers=False)
-    assert {each.rule for each in result.findings} == told
+    assert {each.rule for each in result.findings} == reported
 
 
 def test_fmus_that_cannot_be_run_are_read(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def named(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("fmi", [*by_night("2"), "3"])
-def test_time_events_told_too_late_are_named_though_an_indicator_finds_them(fmi, tmp_path):
+def test_time_events_announced_too_late_are_named_though_an_indicator_finds_them(fmi, tmp_path):
     """In importers that watch indicators such an FMU moves as it should: its validation passes."""
     build = pipeline.build(derive(sampled()), fmi=fmi)
     assert not named(packed(build, tmp_path / "right.fmu"))

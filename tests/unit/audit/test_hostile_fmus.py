@@ -51,7 +51,7 @@ def test_threads_that_loop_end_the_trials_of_their_fmu_alone(tmp_path: Path) -> 
     assert found.seconds < 60.0
 
 
-def test_statuses_that_no_standard_has_are_told_as_numbers(tmp_path: Path) -> None:
+def test_statuses_that_no_standard_has_are_reported_as_numbers(tmp_path: Path) -> None:
     """Whichever trial meets them: asked for everything, one of them had fallen over it."""
     found = audit(hostile_fmus.unit(62, tmp_path / "unit.fmu"), run_checkers=False, jobs=1)
     assert found.faults == ()

@@ -135,8 +135,8 @@ def test_every_rule_is_listed_and_documented() -> None:
 def test_attributes_that_no_trial_can_refute_are_named(tmp_path: Path) -> None:
     members = ball.contents(3, ("CoSimulation",))
     text, claim = members["modelDescription.xml"].decode(), '<CoSimulation modelIdentifier="ball"'
-    told = ' fixedInternalStepSize="0.001" needsExecutionTool="true" mightReturnEarlyFromDoStep="false"'
-    members["modelDescription.xml"] = text.replace(claim, claim + told).encode()
+    reported = ' fixedInternalStepSize="0.001" needsExecutionTool="true" mightReturnEarlyFromDoStep="false"'
+    members["modelDescription.xml"] = text.replace(claim, claim + reported).encode()
     found = audit(ball.pack(members, tmp_path / "claims.fmu"), only=["flags.true"], run_checkers=False)
     (line,) = (each for each in found.skipped if "no trial says" in each)
     assert "needsExecutionTool, fixedInternalStepSize" in line

@@ -84,7 +84,7 @@ def test_a_right_fmu_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
     [{"gain": -1.0}, *by_night({"gain": 1.2}), {"m": 1.3}, *by_night({"theta": 0.4})],
     ids=["sign of the input", "size of the input", "parameter", "start value"],
 )
-def test_what_is_not_met_is_told_with_its_variable(unit: Path, wrong: dict[str, float]) -> None:
+def test_what_is_not_met_is_reported_with_its_variable(unit: Path, wrong: dict[str, float]) -> None:
     recorded(unit, **wrong)
     found = judged(unit).findings
     assert found
@@ -92,7 +92,7 @@ def test_what_is_not_met_is_told_with_its_variable(unit: Path, wrong: dict[str, 
     assert any('"x"' in each.where or '"theta"' in each.where for each in found)
 
 
-def test_names_that_the_fmu_does_not_have_are_told(unit: Path) -> None:
+def test_names_that_the_fmu_does_not_have_are_reported(unit: Path) -> None:
     recorded(unit)
     written(unit.with_name("cart_in.csv"), ["x", "gust"], [(0, 0, 0), (1, 0, 0)])
     text = " ".join(str(each) for each in judged(unit).findings)
@@ -100,8 +100,8 @@ def test_names_that_the_fmu_does_not_have_are_told(unit: Path) -> None:
     assert 'no input: "x"' in text
 
 
-@pytest.mark.parametrize(("phase", "told"), [(0.0, False), (0.1, False), (0.6, True), (np.pi, True)])
-def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bool) -> None:
+@pytest.mark.parametrize(("phase", "expected"), [(0.0, False), (0.1, False), (0.6, True), (np.pi, True)])
+def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, expected: bool) -> None:
     """A hundred periods in a run: 2 % of its length are two of them."""
     times = np.linspace(0.0, 1.0, 5001)
     truth, found = np.sin(200 * np.pi * times), np.sin(200 * np.pi * times + phase)
@@ -110,7 +110,7 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, told: bo
     )
     run = TrialRun(times.tolist(), [[v] for v in found.tolist()])
     stage = SimpleNamespace(typical_magnitude=lambda _variable: 1.0)
-    assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is told
+    assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is expected
 
 
 def test_a_result_that_is_not_there_for_the_whole_run_is_refused(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_without_a_recorded_run_nothing_is_judged(unit: Path) -> None:
     assert "--reference" in done.output
 
 
-def test_all_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     reference = written(tmp_path / "a_ref.csv", ["x", "x"], [(0, 1, 1), (1, 2, 2)])
     inputs = written(tmp_path / "a_in.csv", ["force"], [(1, 0), (0, "much"), (2,)])
     options = tmp_path / "a_ref.opt"
@@ -168,7 +168,7 @@ def test_a_run_that_the_fmu_carries_is_repeated(base: Base, tmp_path: Path, mann
     assert bool(result.findings) == (gain < 0)
 
 
-def test_references_that_cannot_be_read_are_told_and_not_repeated(base: Base, tmp_path: Path) -> None:
+def test_references_that_cannot_be_read_are_reported_and_not_repeated(base: Base, tmp_path: Path) -> None:
     related = '<Related type="text/csv" source="none.csv" role="result"/>'
     related += '<Related type="text/csv" source="bad.csv" role="result"/><Related source="bad.csv" role="picture"/>'
     members = {**base("cart2"), f"{FOLDER}/bad.csv": b"x,y\n1,2\n"}

@@ -115,8 +115,8 @@ FAULTS = {
 @with_wine
 def test_a_fmu_of_windows_is_judged_by_running_it(name: str, tmp_path: Path) -> None:
     """What is wrong there only is named, and by the first of these rules alone."""
-    old, new, told = FAULTS.get(name, ("", "", "value.* derivative.* life.crash life.calls host.files"))
-    rules = told.split()
+    old, new, reported = FAULTS.get(name, ("", "", "value.* derivative.* life.crash life.calls host.files"))
+    rules = reported.split()
     path = for_windows(2 + ("falls" in name), tmp_path, old, new)
     found = audit(path, only=rules, run_checkers=False, windows=True, jobs=1)
     assert found.faults == ()
@@ -150,8 +150,8 @@ def test_valgrind_names_what_memory_is_used_wrongly(wrong: bool, tmp_path: Path)
     found = audit(path, only=("life.memory",), run_checkers=False, valgrind=True, jobs=1)
     assert found.faults == ()
     assert found.judged == ("life.memory",)
-    told = [each.message for each in found.findings]
-    assert bool(told) == wrong
+    reported = [each.message for each in found.findings]
+    assert bool(reported) == wrong
     if wrong:  # each where it stands
-        assert any("ball_slopes" in each for each in told), told
-        assert any("ball_get" in each for each in told), told
+        assert any("ball_slopes" in each for each in reported), reported
+        assert any("ball_get" in each for each in reported), reported

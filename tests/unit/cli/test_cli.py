@@ -131,12 +131,12 @@ def test_validate_judges_a_fmu_of_other_parameters_short(
     assert "times its tolerance" in lines[0]
     assert "Cause      likely: " in result.stdout
     assert len(lines) <= 30
-    told = json.loads(verdict.read_text())
-    assert told["passed"] is False
+    content = json.loads(verdict.read_text())
+    assert content["passed"] is False
     assert page.read_bytes().startswith(b"<!doctype html>")
     piped = call("validate", tmp_path / "Swing.fmu", "--model", swing, "--json", "-")
     assert piped.exit_code == 1
-    assert json.loads(piped.stdout)["variables"] == told["variables"]
+    assert json.loads(piped.stdout)["variables"] == content["variables"]
     assert call("validate", tmp_path / "Swing.fmu", "--model", swing, "--at", "g=9.80").exit_code == 0
 
 
@@ -182,7 +182,7 @@ def test_equations_as_latex(swing: Path) -> None:
     assert result.stdout.count(r"\begin{align*}") == result.stdout.count(r"\end{align*}") > 0
 
 
-def test_who_waits_long_is_told_for_what_in_a_pipe_too(
+def test_who_waits_long_is_reported_for_what_in_a_pipe_too(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with StageProgress() as progress:
@@ -195,13 +195,13 @@ def test_who_waits_long_is_told_for_what_in_a_pipe_too(
     assert capfd.readouterr().err.splitlines() == ["validate …", "validate: run the FMU …", "validate: 99.50 s"]
 
 
-def test_platforms_are_told_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:
+def test_platforms_are_reported_in_a_pipe_too(swing: Path, tmp_path: Path) -> None:
     names = "x86_64-linux,aarch64-linux"
-    for platforms, told in ((names, names.split(",")), ("host", [])):
+    for platforms, reported in ((names, names.split(",")), ("host", [])):
         result = call("export", swing, "-o", tmp_path, "--platform", platforms)
         assert result.exit_code == 0, result.stderr
         lines = [line.split(":")[0].split(" (")[0] for line in result.stderr.splitlines()]
-        assert sorted(lines) == sorted(f"compile for {name}" for name in told)
+        assert sorted(lines) == sorted(f"compile for {name}" for name in reported)
 
 
 def test_list_shows_a_line_each(swing: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_name_is_a_file_here_then_a_model_of_mb2fmu(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["run", "no_such_model.py"], "no_such_model.py"),
         (["export", "{swing}", "--backend", "python", "--fmi", "3"], "FMI 2.0"),
@@ -259,11 +259,11 @@ def test_a_name_is_a_file_here_then_a_model_of_mb2fmu(tmp_path, monkeypatch):
         (["run"], "MODEL.py"),
     ],
 )
-def test_wrong_input_ends_with_2_and_names_it(swing: Path, arguments: list[str], told: str) -> None:
+def test_wrong_input_ends_with_2_and_names_it(swing: Path, arguments: list[str], expected: str) -> None:
     filled = [argument.format(swing=swing, folder=swing.parent) for argument in arguments]
     result = call(*filled)
     assert result.exit_code == 2, result.output
-    assert told in result.stderr
+    assert expected in result.stderr
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
 

@@ -139,7 +139,7 @@ def test_a_sleeping_top_is_stable_from_its_critical_spin_on():
     assert mb2fmu.linearize(top, at={"u3": 0.999 * critical}).eigenvalues.real.max() > 0.1
 
 
-def test_what_keeps_an_angle_from_growing_is_told():
+def test_what_keeps_an_angle_from_growing_is_reported():
     with pytest.raises(
         AnalysisError, match=r"q3 would have to stand still, since der\(q1\), der\(q2\), .* depend on it"
     ):

@@ -1,4 +1,4 @@
-"""Events and elements that cannot be right are told with their names and a remedy."""
+"""Events and elements that cannot be right are reported with their names and a remedy."""
 
 import pytest
 import sympy as sm
@@ -63,7 +63,7 @@ def test_what_only_events_change_may_be_compared_by_equality():
         ("x y x+3*y", "a.force_3 holds what a.force_1, a.force_2 hold already"),
     ],
 )
-def test_rows_of_a_latch_that_follow_from_others_are_told(rows, said):
+def test_rows_of_a_latch_that_follow_from_others_are_reported(rows, said):
     model, x, y = two_particles()
     model.add(Latch("a", [sm.sympify(row, {"x": x, "y": y}) for row in rows.split()], close=x <= 0.1, within=None))
     ((what, remedy),) = faults_of(model)
@@ -95,7 +95,7 @@ def test_two_elements_of_one_kind_and_name_are_one_fault():
     assert "another name" in remedy
 
 
-def test_what_is_no_element_is_told_as_such():
+def test_what_is_no_element_is_reported_as_such():
     model, *_ = particle(1.0, 0.0, lambda *_: -1)
     model.add(None)
     ((what, _),) = faults_of(model)

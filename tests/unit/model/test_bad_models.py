@@ -451,7 +451,7 @@ def test_declarations_of_no_symbols_at_all(pendulum, faults_of):
     assert "a variable called 7" in whats
 
 
-def test_all_faults_are_told_at_once(pendulum):
+def test_all_faults_are_reported_at_once(pendulum):
     model = pendulum.model(without="m q", name="my model")
     model.parameter(sm.Symbol("k"), math.nan, "N/n")
     model.output("my output", sm.gamma(pendulum.u))
@@ -466,14 +466,14 @@ def test_all_faults_are_told_at_once(pendulum):
 
 
 @pytest.mark.parametrize("truth", [True, False])
-def test_a_condition_that_never_becomes_true_is_told(pendulum, faults_of, truth):
+def test_a_condition_that_never_becomes_true_is_reported(pendulum, faults_of, truth):
     model = pendulum.model()
     model.when(sm.sympify(truth), {pendulum.q: 0}, name="never")
     words = f"the condition of the event never is always {str(truth).lower()}: it never becomes true"
     assert any(words in fault.what for fault in faults_of(model))
 
 
-def test_settings_that_are_no_dict_are_told(pendulum, faults_of):
+def test_settings_that_are_no_dict_are_reported(pendulum, faults_of):
     model = pendulum.model()
     model.when(pendulum.q < 0, [pendulum.q], name="swing")
     assert any("the event swing sets nothing" in fault.what for fault in faults_of(model))

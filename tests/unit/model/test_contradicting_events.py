@@ -1,4 +1,4 @@
-"""Events that set one value differently at one instant are told when the model is read, both named."""
+"""Events that set one value differently at one instant are reported when the model is read, both named."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def a_particle(stop: float = 1.0):
     return _KNOWN[0]
 
 
-def told(model) -> list[str]:
+def list_contradictions(model) -> list[str]:
     try:
         check_model(model)
     except ModelError as error:
@@ -56,28 +56,30 @@ def test_conditions_that_say_the_same(conditions, together):
     for name, condition, value in zip(("first", "second"), conditions(x, v), (1, 2), strict=True):
         model.when(condition, {f: value, g: 3}, name=name)
     wanted = ["f(t) is set by first and second at the same instants, to different values"]
-    assert told(model) == (wanted if together else [])
+    assert list_contradictions(model) == (wanted if together else [])
 
 
-def test_all_that_contradict_each_other_are_told_at_once():
+def test_all_that_contradict_each_other_are_reported_at_once():
     model, x, _, f, g = a_particle()
     model.when(x < 0, {f: 1}, name="a")
     model.when(2 * x < 0, {f: 2, g: 1}, name="b")
     model.every(0.1, {g: x}, name="c")
     model.once(0.3, {g: -x}, name="d")
-    assert told(model) == [
+    assert list_contradictions(model) == [
         "f(t) is set by a and b at the same instants, to different values",
         "g(t) is set by c and d at t = 0.3 s, to different values",
     ]
 
 
-def test_two_events_of_one_name_are_told():
+def test_two_events_of_one_name_are_reported():
     model, x, _, f, g = a_particle()
     model.when(x < 0, {f: 1}, name="a")
     model.when(x < -1, {g: 1}, name="a")
     model.every(0.1, {f: x}, name="a")
-    assert [what.partition(": one is said at ")[0] for what in told(model)] == ["two events are called a"] * 2
-    assert all(what.endswith(", and another") for what in told(model))
+    assert [what.partition(": one is said at ")[0] for what in list_contradictions(model)] == [
+        "two events are called a"
+    ] * 2
+    assert all(what.endswith(", and another") for what in list_contradictions(model))
 
 
 def test_events_without_names_may_wait_for_the_same():
@@ -86,7 +88,7 @@ def test_events_without_names_may_wait_for_the_same():
     model.every(0.1, {g: x})
     model.when(x < 0, {f: 1})
     model.when(x < 0, {g: 1})
-    assert told(model) == []
+    assert list_contradictions(model) == []
 
 
 EVERY = st.tuples(st.integers(1, 30), st.integers(0, 30))
@@ -111,7 +113,7 @@ def test_instants_that_coincide_are_those_of_a_list(one, other):
             model.every(period / 100, {f: value}, offset=offset / 100)
             instants.append(set(range(offset, 101, period)))
     common = min(instants[0] & instants[1], default=math.inf)
-    found = told(model)
+    found = list_contradictions(model)
     assert len(found) == (common <= 100)
     assert not found or f"at t = {common / 100:g} s, to different values" in found[0]
 
@@ -120,11 +122,11 @@ def test_events_that_agree_on_a_value_are_let_pass():
     model, x, _, f, _ = a_particle()
     model.every(0.1, {f: x})
     model.every(0.2, {f: x})
-    assert told(model) == []
+    assert list_contradictions(model) == []
 
 
 def test_what_coincides_behind_the_stop_time_only_is_let_pass():
     model, _, _, f, _ = a_particle(stop=0.5)
     model.every(0.3, {f: 1}, offset=0.3)
     model.every(0.2, {f: 2}, offset=0.2)
-    assert told(model) == []
+    assert list_contradictions(model) == []

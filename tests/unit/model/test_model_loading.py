@@ -219,7 +219,7 @@ def test_a_default_that_text_cannot_give(written):
     assert "a tuple cannot be given as text" in str(error)
 
 
-def test_faults_of_parts_are_told_as_they_are(written):
+def test_faults_of_parts_are_reported_as_they_are(written):
     error = refusal(written(GOOD.replace('bodies=[me.Particle("mass", P, 1)]', "bodies=[P]")))
     assert "P cannot stand in bodies" in error.faults[0].what
     assert error.faults[0].where.startswith("spring.py:")

@@ -49,15 +49,15 @@ def test_an_input_that_is_set_keeps_its_value(cart_pole):
     assert next(i for i in other.inputs if i.name == driven[0].name).start == 3.0
 
 
-def test_every_fault_is_told_at_once(cart_pole):
+def test_every_fault_is_reported_at_once(cart_pole):
     mass = next(p for p in check_model(cart_pole).parameters if p.unit == "kg")
     with pytest.raises(ModelError) as caught:
         cart_pole.at({"wings": 2.0, mass.name: "3 m", "thetta": 1.0, "l": -1.0})
-    told = str(caught.value)
-    assert "l = -1.0 lies outside of its bounds" in told
-    assert "no parameter, state or input wings" in told
-    assert f"{mass.name} cannot be set" in told
-    assert "did you mean theta" in told
+    message = str(caught.value)
+    assert "l = -1.0 lies outside of its bounds" in message
+    assert "no parameter, state or input wings" in message
+    assert f"{mass.name} cannot be set" in message
+    assert "did you mean theta" in message
 
 
 def test_a_calculated_parameter_names_what_to_set(tmp_path):

@@ -133,7 +133,7 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
     assert stages[5:9] == ["describe", "emit", "differentiate", "emit the derivatives"]
     assert stages[9:13] == ["draw", "compile", "build", "pack"]
     assert {other.simulation.kind for other in finished.validated.result.other_interface_types} == {"ModelExchange"}
-    told: list[str] = []
+    messages: list[str] = []
 
     class Listener:
         def started(self, stage: str) -> None: ...
@@ -141,12 +141,12 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
         def finished(self, timing: pipeline.StageTime) -> None: ...
 
         def report_activity(self, stage: str, part: str) -> None:
-            told.append(f"{stage}: {part}")
+            messages.append(f"{stage}: {part}")
 
     again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
     assert again.passed
-    assert "validate: run the FMU as Co-Simulation" in told
-    assert told[-1] == "validate: audit the FMU's description"
+    assert "validate: run the FMU as Co-Simulation" in messages
+    assert messages[-1] == "validate: audit the FMU's description"
 
 
 @pytest.mark.parametrize("function", [mb2fmu.derive, mb2fmu.export, mb2fmu.run, mb2fmu.build])
@@ -159,35 +159,35 @@ def test_a_misspelled_option_is_refused(function: Callable[..., Any], tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-def test_observer_is_told_each_stage_once_and_in_order() -> None:
-    told: list[tuple[str, str]] = []
+def test_observer_is_reported_each_stage_once_and_in_order() -> None:
+    reported: list[tuple[str, str]] = []
 
     class Listener:
         def started(self, stage: str) -> None:
-            told.append(("start", stage))
+            reported.append(("start", stage))
 
         def finished(self, timing: pipeline.StageTime) -> None:
-            told.append(("end", timing.stage))
+            reported.append(("end", timing.stage))
             assert timing.seconds >= 0.0
 
     derivation = pipeline.derive(pendulum(), observer=Listener())
     stages = [timing.stage for timing in derivation.timings]
-    assert told == [(event, stage) for stage in stages for event in ("start", "end")]
+    assert reported == [(event, stage) for stage in stages for event in ("start", "end")]
 
 
 def test_what_fails_is_started_and_never_finished() -> None:
-    told: list[str] = []
+    messages: list[str] = []
 
     class Listener:
         def started(self, stage: str) -> None:
-            told.append(stage)
+            messages.append(stage)
 
         def finished(self, timing: pipeline.StageTime) -> None:
-            told.remove(timing.stage)
+            messages.remove(timing.stage)
 
     with pytest.raises(ModelError):
         pipeline.derive("no_such_model.py", observer=Listener())
-    assert told == ["load"]
+    assert messages == ["load"]
 
 
 def test_fmi_3_is_refused_by_the_python_backend() -> None:

@@ -20,7 +20,7 @@ from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
 """Of the factor on lengths, where masses and times stay."""
 UNITS_OF_NORM = 4.0
-"""The least-norm part of u' is of columns in m and rad: with other units another part is told, of the same size."""
+"""The least-norm part of u' is of columns in m and rad: with other units another part is reported, of the same size."""
 POINTS = 4
 
 

@@ -85,7 +85,7 @@ def test_a_control_starts_within_its_range(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drive", "told"),
+    ("drive", "expected"),
     [
         ('<general name="x" class="p" joint="hip"/>', ['kp="200" of <general name="x"> is not honoured']),
         ('<position name="x" joint="hip" kp="1" kv="1" dampratio="1"/>', ["has kv and dampratio"]),
@@ -94,13 +94,13 @@ def test_a_control_starts_within_its_range(file: Path) -> None:
         ('<position name="x" joint="hip" kp="-1"/>', ["is negative"]),
     ],
 )
-def test_what_cannot_be_meant_is_refused(file: Path, drive: str, told: list[str]) -> None:
+def test_what_cannot_be_meant_is_refused(file: Path, drive: str, expected: list[str]) -> None:
     loose = '<body name="loose"><joint name="free"/><geom size="0.1" pos="1 0 0"/></body></worldbody>'
     text = DRIVES.replace("</actuator>", drive + "</actuator>").replace("</worldbody>", loose)
     file.write_text(text)
     with pytest.raises(ModelError) as caught:
         pipeline.derive(file)
-    assert all(words in str(caught.value) for words in told), caught.value
+    assert all(words in str(caught.value) for words in expected), caught.value
 
 
 def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) -> None:

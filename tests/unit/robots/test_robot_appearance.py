@@ -83,7 +83,7 @@ def test_shapes_and_meshes_stand_where_the_file_says(place: Path) -> None:
     assert any("none.stl is not there" in note for note in derivation.checked.mechanics.notes)
 
 
-def test_what_is_not_drawn_or_simplified_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_drawn_or_simplified_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ball = trimesh.creation.icosphere(subdivisions=3)
     (tmp_path / "ball.stl").write_bytes(ball.export(file_type="stl"))
     (tmp_path / "torn.stl").write_bytes(b"solid torn\nfacet")
@@ -96,10 +96,10 @@ def test_what_is_not_drawn_or_simplified_is_told(tmp_path: Path, monkeypatch: py
     path.write_text(robot(link("base"), arm, joint("j", "continuous", "base", "arm")))
     monkeypatch.setattr(model_scene, "MOST_TRIANGLES", 200)
     drawing, _ = pipeline.animate(path)
-    told = "\n".join(drawing.notes)
-    assert "gone.stl is not there" in told
-    assert "torn.stl is damaged" in told
-    assert f"of their {len(ball.faces):,} triangles" in told
+    reported = "\n".join(drawing.notes)
+    assert "gone.stl is not there" in reported
+    assert "torn.stl is damaged" in reported
+    assert f"of their {len(ball.faces):,} triangles" in reported
     page = visualization.render_animation_page(drawing).decode()
     assert "4 notes on what is drawn" in page
     assert "<script>alert" not in page

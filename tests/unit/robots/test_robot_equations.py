@@ -178,9 +178,9 @@ ROTORS = {
 }
 
 
-@pytest.mark.parametrize("told", ROTORS)
-def test_rotors_add_their_inertia_times_the_reduction_squared(tmp_path: Path, told: str) -> None:
-    text = f'<transmission name="t"><joint name="j"/><actuator name="m">{ROTORS[told]}</actuator></transmission>'
+@pytest.mark.parametrize("expected", ROTORS)
+def test_rotors_add_their_inertia_times_the_reduction_squared(tmp_path: Path, expected: str) -> None:
+    text = f'<transmission name="t"><joint name="j"/><actuator name="m">{ROTORS[expected]}</actuator></transmission>'
     path = tmp_path / "one.urdf"
     path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b")))
     bare = pipeline.rhs(path)

@@ -40,8 +40,8 @@ def faults(path: Path, **settings: object) -> list[str]:
     ],
 )
 def test_a_number_that_cannot_be_is_refused(arm: Path, settings: dict[str, object], words: str) -> None:
-    (told,) = faults(arm, **settings)
-    assert words in told
+    (reported,) = faults(arm, **settings)
+    assert words in reported
 
 
 @pytest.mark.parametrize("locked", ["j1=0.3,j2=-0.1", "{j1=0.3, j2=-0.1}", {"j1": 0.3, "j2": -0.1}])
@@ -52,22 +52,24 @@ def test_a_table_goes_on_a_command_line_as_in_the_side_file(arm: Path, locked: o
 
 
 def test_a_start_out_of_its_range_is_refused_and_not_moved(arm: Path) -> None:
-    (told,) = faults(arm, start={"j1": 2.5, "j3": 9.0, "j2": 99.0})  # j3 at its bound, j2 without one
-    assert "start gives joint j1 2.5, out of its range -2 … 2" in told
-    assert int(told.split()[0].rpartition(":")[2]) == 1 + next(
+    (reported,) = faults(arm, start={"j1": 2.5, "j3": 9.0, "j2": 99.0})  # j3 at its bound, j2 without one
+    assert "start gives joint j1 2.5, out of its range -2 … 2" in reported
+    assert int(reported.split()[0].rpartition(":")[2]) == 1 + next(
         i for i, line in enumerate(ARM.splitlines()) if 'joint name="j1"' in line
     )
     model = pipeline.Model.from_urdf(arm, start={"j1": 2.0})  # the bound itself is in the range
     assert [item.start for item in model.declared if item.name == "j1.angle"] == [2.0]
 
 
-def test_joints_links_and_loops_that_are_not_are_told_at_once(arm: Path) -> None:
+def test_joints_links_and_loops_that_are_not_are_reported_at_once(arm: Path) -> None:
     loops = [{"frames": ["l1", "l1"], "by": "weld"}, {"frames": ["l1", "what"]}]
-    told = " | ".join(faults(arm, inputs=["nix"], locked={"zz": 1}, start={"j1": -3}, outputs=["nope"], loops=loops))
+    found_faults = " | ".join(
+        faults(arm, inputs=["nix"], locked={"zz": 1}, start={"j1": -3}, outputs=["nope"], loops=loops)
+    )
     for words in ("the joint nix", "the joint zz", "j1 -3", "'nope', which is no link", "'what', which is no link",
                   "l1 with itself"):  # fmt: skip
-        assert words in told
-    assert told.count(" | ") == 5
+        assert words in found_faults
+    assert found_faults.count(" | ") == 5
 
 
 def test_loops_between_two_links_have_names_of_their_own(arm: Path) -> None:
@@ -90,8 +92,8 @@ def test_loops_between_two_links_have_names_of_their_own(arm: Path) -> None:
 def test_what_the_settings_ask_of_a_joint_does_not_contradict_itself(
     arm: Path, settings: dict[str, object], words: str
 ) -> None:
-    (told,) = faults(arm, **settings)
-    assert words in told
+    (reported,) = faults(arm, **settings)
+    assert words in reported
 
 
 def test_what_goes_together_is_taken(arm: Path) -> None:
@@ -102,14 +104,14 @@ def test_what_goes_together_is_taken(arm: Path) -> None:
 def test_a_setting_that_cannot_be_hides_no_other_fault(arm: Path) -> None:
     """Neither joints and links that are not there, nor the side file's faults, nor those of the robot's file."""
     arm.with_suffix(".toml").write_text('step = "often"\n')
-    told = " | ".join(faults(arm, base="flaoting", gravity="1 2", locked={"zz": 1}, outputs=["nope"]))
+    found_faults = " | ".join(faults(arm, base="flaoting", gravity="1 2", locked={"zz": 1}, outputs=["nope"]))
     for words in ("step = 'often'", "base = 'flaoting'", "gravity = '1 2'", "the joint zz", "'nope', which is no link"):
-        assert words in told
-    assert told.count(" | ") == 4
+        assert words in found_faults
+    assert found_faults.count(" | ") == 4
     arm.write_text(ARM.replace("<mass", "<maas", 1))
-    told = " | ".join(faults(arm, base="flaoting"))
-    assert "base = 'flaoting'" in told
-    assert "<maas>" in told
+    found_faults = " | ".join(faults(arm, base="flaoting"))
+    assert "base = 'flaoting'" in found_faults
+    assert "<maas>" in found_faults
 
 
 def test_the_remedy_of_a_negative_mass_is_one(arm: Path) -> None:

@@ -50,7 +50,7 @@ def failing() -> Model:
 """
 
 
-def told(folder: Path, *lines: str, name: str = "bad.py") -> str:
+def read_message(folder: Path, *lines: str, name: str = "bad.py") -> str:
     """What the command says of a system."""
     (folder / name).write_text(SYSTEM.format(lines="\n".join(f"    system.{line}" for line in lines)))
     done = CliRunner().invoke(commands, ["system", str(folder / name), "-o", str(folder / "out"), "--parquet"])
@@ -59,9 +59,9 @@ def told(folder: Path, *lines: str, name: str = "bad.py") -> str:
     return done.output
 
 
-def test_all_components_that_cannot_be_had_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_all_components_that_cannot_be_had_are_reported_with_their_lines(tmp_path: Path) -> None:
     (tmp_path / "text.fmu").write_text("no archive")
-    said = told(
+    said = read_message(
         tmp_path, 'component("a", "none.fmu")', 'component("b", "none.py")', 'component("c", "text.fmu")',
         'component("d", "bad.py")',
     )  # fmt: skip
@@ -73,19 +73,19 @@ def test_all_components_that_cannot_be_had_are_told_with_their_lines(tmp_path: P
         assert words in line
 
 
-def test_names_and_numbers_are_told_with_what_else_is_wrong(tmp_path: Path, mass_units: Units) -> None:
+def test_names_and_numbers_are_reported_with_what_else_is_wrong(tmp_path: Path, mass_units: Units) -> None:
     """With components that cannot be had, and, where all can be, with wrong connections."""
     twice, nowhere = f'component("a", "{mass_units["2"]["left"].as_posix()}")', 'component("b", "none.fmu")'
-    said = told(tmp_path, twice, twice, nowhere, 'connect("a.nothing", "c.x")')
+    said = read_message(tmp_path, twice, twice, nowhere, 'connect("a.nothing", "c.x")')
     assert "two components are called a" in said
     assert "No such file" in said
-    said = told(tmp_path, twice, twice, 'connect("a.nothing", "a.F")', 'connect("a.x", "c.x")')
+    said = read_message(tmp_path, twice, twice, 'connect("a.nothing", "a.F")', 'connect("a.x", "c.x")')
     assert "two components are called a" in said
     assert "a has no variable or terminal nothing" in said
     assert "'c.x' names no component" in said
 
 
-def test_what_is_no_system_is_told_as_such(tmp_path: Path) -> None:
+def test_what_is_no_system_is_reported_as_such(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text("import mb2fmu\n\n\ndef build() -> mb2fmu.Model: ...\n")
     (tmp_path / "unit.fmu").write_text("")
     for name, words in (
@@ -106,16 +106,16 @@ def test_what_is_no_system_is_told_as_such(tmp_path: Path) -> None:
         (['component("Left", "{right}")'], "two components are called Left"),
     ],
 )
-def test_wrong_connections_are_told(mass_units: Units, tmp_path: Path, lines: list[str], words: str) -> None:
+def test_wrong_connections_are_reported(mass_units: Units, tmp_path: Path, lines: list[str], words: str) -> None:
     units = {name: path.as_posix() for name, path in mass_units["2"].items()}
     both = [f'component("{name}", "{path}")' for name, path in units.items()]
-    assert words in told(tmp_path, *both, *(line.replace("{right}", units["right"]) for line in lines))
+    assert words in read_message(tmp_path, *both, *(line.replace("{right}", units["right"]) for line in lines))
 
 
-def test_all_faults_of_a_system_are_told_once(mass_units: Units, tmp_path: Path) -> None:
+def test_all_faults_of_a_system_are_reported_once(mass_units: Units, tmp_path: Path) -> None:
     """Both ends of a connection, values beyond bounds and what is no number; a bond that only follows is not."""
     left, right = (mass_units["2"][name].as_posix() for name in ("left", "right"))
-    said = told(
+    said = read_message(
         tmp_path, f'component("left", "{left}", values={{"m": -1.0, "x": float("inf")}})',
         f'component("right", "{right}")',
         'connect("left.y", "right.z")', 'connect("right.force", "left.F", transformation=(float("nan"), 0.0))',
@@ -140,7 +140,7 @@ def test_a_failure_in_mid_run_keeps_what_was_found(
     (tmp_path / "failing.py").write_text(FAILING)
     (tmp_path / "platform.py").write_text("raise RuntimeError\n")
     monkeypatch.chdir(tmp_path)
-    said = told(
+    said = read_message(
         tmp_path, 'component("weak", "failing.py")', f'component("right", "{mass_units["2"]["right"].as_posix()}")',
         'connect("right.force", "weak.s")', 'connect("weak.x", "right.s")',
     )  # fmt: skip
@@ -156,7 +156,7 @@ def test_a_failure_in_mid_run_keeps_what_was_found(
 
 def test_results_are_kept_where_the_whole_cannot_be_had(mass_units: Units, tmp_path: Path) -> None:
     units = {name: path.as_posix() for name, path in mass_units["2"].items()}
-    said = told(
+    said = read_message(
         tmp_path, *(f'component("{name}", "{path}")' for name, path in units.items()),
         'connect("left.x", "right.s")', 'connect("right.force", "left.F")', 'monolith("none.py", {"left.x": "x1"})',
     )  # fmt: skip

@@ -254,7 +254,7 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
 
 @pytest.mark.parametrize(("way", "period"), [("bushing", 0.01), *by_night(("line", 0.002))])
 def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: CutMethod, period: float) -> None:
-    """Its phase within a step is 0.4 on a bushing, 0.1 on a line; what is chosen stays, a part without mass is told."""
+    """Its phase within a step is 0.4 on a bushing, 0.1 on a line; what is chosen stays, a massless part is reported."""
     phase = {"bushing": 0.4, "line": 0.1}[way]
     whole = pipeline.derive(PENDULUM)
     chosen = complete_split_settings(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
@@ -281,19 +281,19 @@ def test_sides_of_an_opened_joint_push_each_other_alike(way: CutMethod) -> None:
     """Force on one side is minus that on the other where bushing or line have it so; the start is the whole's."""
     _, coupled = split(PENDULUM, ["P1", "P2"], way, stiffness=1e4, damping=10.0, delay=1e-3)
     assert len(coupled.parts) == 3
-    told: dict[str, float] = {}
+    reported: dict[str, float] = {}
     for k, f in enumerate(coupled.f):
         y = f.outputs(0.0, f.x0, coupled.inputs(k, 0.0, coupled.x0, {}) if way == "bushing" else f.r0).ravel()
-        told |= dict(zip(f.output_names, y, strict=True))
+        reported |= dict(zip(f.output_names, y, strict=True))
     for joint, below in (("P1", 3), ("P2", 2)):
         for axis in "xy":
-            inner, outer = told[f"{joint}_inner_f{axis}"], told[f"{joint}_outer_f{axis}"]
+            inner, outer = reported[f"{joint}_inner_f{axis}"], reported[f"{joint}_outer_f{axis}"]
             assert inner == pytest.approx(-outer, rel=1e-9, abs=1e-9)
         # What hangs below accelerates downward while it falls: less than its weight is held.
-        assert 0.5 * below * 9.81 < told[f"{joint}_outer_fy"] < below * 9.81
+        assert 0.5 * below * 9.81 < reported[f"{joint}_outer_fy"] < below * 9.81
 
 
-def test_a_joint_with_frames_that_cannot_be_opened_is_told() -> None:
+def test_a_joint_with_frames_that_cannot_be_opened_is_reported() -> None:
     with pytest.raises(CouplingError, match="turns with states before the joint by itself"):
         split(tilted(), ["P"], "bushing")
 
@@ -336,10 +336,10 @@ def tilted() -> Model:
         (FOUR_BAR, ["P3"], "bushing", "cut between two bodies, at P2"),
     ],
 )
-def test_what_cannot_be_cut_is_told(model: Path, at: list[str], way: CutMethod | None, text: str) -> None:
-    with pytest.raises(CouplingError) as told:
+def test_what_cannot_be_cut_is_reported(model: Path, at: list[str], way: CutMethod | None, text: str) -> None:
+    with pytest.raises(CouplingError) as raised:
         split(model, at, way)
-    assert text in str(told.value)
+    assert text in str(raised.value)
 
 
 def test_the_whole_is_compared_by_the_names_of_its_fmu() -> None:

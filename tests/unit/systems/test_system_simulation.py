@@ -75,7 +75,7 @@ def test_fmus_err_as_exactly_stepped_components_do(
     assert motion.statistics["forecast"]["exact_spectral_radius"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_who_wants_to_know_is_told_how_far_it_is(mass_units: Units, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_wants_to_know_is_reported_how_far_it_is(mass_units: Units, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[float] = []
     monkeypatch.setattr(system_simulation, "_POLL_INTERVAL", 0.001)
     simulate(joined(two_masses(mass_units["2"], step=0.002, order=0)), seen.append)
@@ -122,20 +122,20 @@ def test_fmus_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path
 def test_a_coupling_that_would_explode_is_refused_beforehand(mass_units: Units) -> None:
     """Extrapolated parabolas over a third of the fast oscillation's period do not carry the spring."""
     system = two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2)
-    with pytest.raises(CouplingError, match=r"would be unstable") as told:
+    with pytest.raises(CouplingError, match=r"would be unstable") as raised:
         simulate(joined(system))
-    assert "per step of 0.1 s" in str(told.value)
-    assert "gauss-seidel" in str(told.value)
+    assert "per step of 0.1 s" in str(raised.value)
+    assert "gauss-seidel" in str(raised.value)
 
 
 def test_a_refused_coupling_leaves_its_archive_and_no_results(mass_units: Units, tmp_path: Path) -> None:
     """Another master, or another step, may carry it: here the archive itself, read again with iterated passes."""
     system = two_masses(mass_units["2"], stop=20.0, step=0.1, method="jacobi", order=2)
-    with pytest.raises(CouplingError, match=r"would be unstable") as told:
+    with pytest.raises(CouplingError, match=r"would be unstable") as raised:
         run_coupled_system(system, tmp_path / "out")
     name = system.name
     archive = tmp_path / "out" / f"{name}.ssp"
-    assert f"{archive} is written" in str(told.value)
+    assert f"{archive} is written" in str(raised.value)
     assert not (tmp_path / "out" / f"{name}.csv").exists()
     done = run_coupled_system(archive, tmp_path / "again", arguments={"step": 0.01, "stop": 1.0, "passes": 20})
     assert done.motion.time[-1] == pytest.approx(1.0)

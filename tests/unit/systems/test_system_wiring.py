@@ -1,4 +1,4 @@
-"""Systems that are wrong: every fault is told at once, where it stands, with a remedy."""
+"""Systems that are wrong: every fault is reported at once, where it stands, with a remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def system(*links: tuple[str, str], **options: object) -> CoupledSystem:
     return made
 
 
-def told(given: CoupledSystem, components: list[FmuComponent]) -> str:
+def read_message(given: CoupledSystem, components: list[FmuComponent]) -> str:
     with pytest.raises(CouplingError) as error:
         wire_system(given, components)
     assert all(fault.where.startswith("test_system_wiring.py:") for fault in error.value.faults)
@@ -53,26 +53,26 @@ def told(given: CoupledSystem, components: list[FmuComponent]) -> str:
 def test_wrong_connections_are_named(
     components: list[FmuComponent], links: list[tuple[str, str]], words: list[str]
 ) -> None:
-    said = told(system(*links), components)
+    said = read_message(system(*links), components)
     for word in words:
         assert word in said
 
 
-def test_what_cannot_be_connected_is_told_with_its_type(components: list[FmuComponent]) -> None:
+def test_what_cannot_be_connected_is_reported_with_its_type(components: list[FmuComponent]) -> None:
     """An FMU may have outputs of other types; one that has nothing else is not asked what was meant."""
     left, right = components
     described = [replace(each, type="Integer") if each.name == "x" else each for each in left.description.variables]
     counting = replace(left, variables={}, terminals={}, description=replace(left.description, variables=described))
-    assert "left.x is of type Integer: only scalars of doubles can be connected" in told(
+    assert "left.x is of type Integer: only scalars of doubles can be connected" in read_message(
         system(("left.x", "right.s")), [counting, right]
     )
-    said = told(system(("left.none", "right.s")), [counting, right])
+    said = read_message(system(("left.none", "right.s")), [counting, right])
     assert "left has no variable or terminal none" in said
     assert "did you mean" not in said
 
 
-def test_all_faults_are_told_at_once(components: list[FmuComponent]) -> None:
-    said = told(system(("left.v", "right.s"), ("left.y", "right.s"), ("middle.x", "left.F")), components)
+def test_all_faults_are_reported_at_once(components: list[FmuComponent]) -> None:
+    said = read_message(system(("left.v", "right.s"), ("left.y", "right.s"), ("middle.x", "left.F")), components)
     assert said.count("•") == 3
 
 
@@ -80,7 +80,7 @@ def test_an_algebraic_loop_is_refused_by_name_or_solved(components: list[FmuComp
     """The left unit is said to pass its force on to its place at once."""
     looping = [_through(components[0]), components[1]]
     links = (("left.x", "right.s"), ("right.force", "left.F"))
-    said = told(system(*links), looping)
+    said = read_message(system(*links), looping)
     assert "algebraic loop: left.F → left.x → right.s → right.force → left.F" in said
     assert 'loops="solve"' in said
     joined = wire_system(system(*links, loops="solve"), looping)
@@ -95,10 +95,10 @@ def _through(component: FmuComponent) -> FmuComponent:
 
 def test_who_cannot_go_back_is_named(components: list[FmuComponent]) -> None:
     stuck = [replace(each, capabilities=replace(each.capabilities, saves_state=False)) for each in components]
-    said = told(system(("left.x", "right.s"), passes=3), stuck)
+    said = read_message(system(("left.x", "right.s"), passes=3), stuck)
     assert "which left cannot" in said
     assert "which right cannot" in said
-    said = told(system(("left.x", "right.s"), accuracy=1e-3), stuck)
+    said = read_message(system(("left.x", "right.s"), accuracy=1e-3), stuck)
     assert "steps of adapted size" in said
 
 
@@ -113,7 +113,7 @@ def test_who_cannot_go_back_is_named(components: list[FmuComponent]) -> None:
 def test_wrong_values_are_named(components: list[FmuComponent], values: dict[str, object], words: str) -> None:
     given = system(("left.x", "right.s"))
     given.components[1] = replace(given.components[1], values=values)
-    assert words in told(given, components)
+    assert words in read_message(given, components)
 
 
 def test_values_are_converted(components: list[FmuComponent]) -> None:
@@ -137,7 +137,7 @@ def test_wrong_parameters_of_the_system_are_named(components: list[FmuComponent]
     given = system(("left.x", "right.s"))
     given.components[1] = replace(given.components[1], values={"m": 2.5})
     given.parameter("common", (1.0, "kg"), to)
-    assert words in told(given, components)
+    assert words in read_message(given, components)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_wrong_parameters_of_the_system_are_named(components: list[FmuComponent]
     ],
 )
 def test_wrong_numbers_are_named(components: list[FmuComponent], change: dict[str, object], words: str) -> None:
-    assert words in told(system(("left.x", "right.s"), **change), components)
+    assert words in read_message(system(("left.x", "right.s"), **change), components)
 
 
 def test_names_that_collide_are_named(components: list[FmuComponent]) -> None:
     given = system()
     given.component("Left", "other.fmu")
-    assert "two components are called Left" in told(given, [*components, components[0]])
+    assert "two components are called Left" in read_message(given, [*components, components[0]])
 
 
 @pytest.mark.parametrize(

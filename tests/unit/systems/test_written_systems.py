@@ -155,7 +155,7 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     assert abs(ecos - 1.06181193) > 1e-3  # what it is without the values
 
 
-def test_a_master_that_fails_is_told_by_its_error_alone(tmp_path: Path) -> None:
+def test_a_master_that_fails_is_reported_by_its_error_alone(tmp_path: Path) -> None:
     (answer,) = run_foreign_masters(["fmpy"], tmp_path / "none.ssp", tmp_path, 0.01, 0.1, ["left.x"])
     assert answer.failure.startswith("failed: FileNotFoundError: ")
     assert "Traceback" not in answer.failure
@@ -209,7 +209,7 @@ def test_factors_and_wires_that_go_back_are_inside_of_the_picture() -> None:
         assert all(top < y < top + height for y in down)
 
 
-def test_who_passes_numbers_on_without_their_factors_is_told(mass_units: Units, tmp_path: Path) -> None:
+def test_who_passes_numbers_on_without_their_factors_is_reported(mass_units: Units, tmp_path: Path) -> None:
     """FMPy's SSP simulation: half of the force is passed as the whole of it, as without the factor."""
     found = {}
     for factor in (1.0, 0.5):

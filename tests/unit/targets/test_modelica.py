@@ -238,7 +238,7 @@ def test_flanges_carry_power() -> None:
     assert np.max(np.abs(truth["z_axle"])) > 0.01
 
 
-def test_what_cannot_be_said_is_told_before_anything_is_written(tmp_path: Path) -> None:
+def test_what_cannot_be_said_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     path = tmp_path / "smooth.py"
     path.write_text(KICKED.replace("-x * N.x", "-sm.erf(x) * N.x"))
     done = CliRunner().invoke(commands, ["export", str(path), "--modelica", "-o", str(tmp_path / "out")])

@@ -66,7 +66,7 @@ def test_nothing_is_said_against_the_right_fmu(built, tmp_path):
 
 
 def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_path):
-    """Faults of one FMU, each told: none hides another."""
+    """Faults of one FMU, each reported: none hides another."""
     faults = [
         (put("//ScalarVariable[@name='m']/Real", start="0.3"), "model: m is declared to start at 0.3"),
         (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "model: theta is declared to start at 0.5"),
@@ -86,10 +86,10 @@ def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_pa
             put_in(root)
 
     found = errors(built, tmp_path, edit)
-    assert [told for _, told in faults if not any(each.startswith(told) for each in found)] == [], found
+    assert [reported for _, reported in faults if not any(each.startswith(reported) for each in found)] == [], found
 
 
-def test_a_variable_without_a_unit_of_measure_is_told(built):
+def test_a_variable_without_a_unit_of_measure_is_reported(built):
     derivation, core = built
     root = etree.fromstring(core.files[DESCRIPTION])
     typed = root.xpath("//ScalarVariable[@name='cart_acceleration']/Real")[0]
@@ -97,19 +97,19 @@ def test_a_variable_without_a_unit_of_measure_is_told(built):
         del typed.attrib[attribute]
     described = read_description(etree.tostring(root))
     found = _compare_declarations(described, derivation.definition, derivation.equations)
-    told = [each.message for each in found if each.severity == "warning"]
-    assert told == ["no unit of measure is declared of cart_acceleration"]
+    reported = [each.message for each in found if each.severity == "warning"]
+    assert reported == ["no unit of measure is declared of cart_acceleration"]
 
 
-def test_what_may_change_less_often_than_in_the_model_is_told(built):
+def test_what_may_change_less_often_than_in_the_model_is_reported(built):
     derivation, core = built
     root = etree.fromstring(core.files[DESCRIPTION])
     put("//ScalarVariable[@name='m']", variability="fixed")(root)
     put("//ScalarVariable[@name='force']", variability="discrete")(root)
     described = read_description(etree.tostring(root))
     found = _compare_declarations(described, derivation.definition, derivation.equations)
-    told = [each.message for each in found if each.severity == "warning"]
-    assert told == ["m, force changes less often by the description than in the model: not tried"]
+    reported = [each.message for each in found if each.severity == "warning"]
+    assert reported == ["m, force changes less often by the description than in the model: not tried"]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_limits_and_experiment_are_the_models(name, fmi):
     derivation = pipeline.derive(model)
     named = next(each.name for each in derivation.equations.outputs if each.nominal == 30.0)
     described = pipeline.build(derivation, fmi=fmi).core.files[DESCRIPTION]
-    assert told_by_the_model(described, derivation) == []
+    assert compare_with_the_model(described, derivation) == []
     faults = [
         *(("//DefaultExperiment", each) for each in ("startTime", "stopTime", "stepSize", "tolerance")),
         *((f"//ModelVariables/*[@name='{first.name}']", each) for each in ("min", "max", "nominal")),
@@ -140,13 +140,13 @@ def test_limits_and_experiment_are_the_models(name, fmi):
         element = root.xpath(path)[0]
         element = element if fmi == "3.0" or "Default" in path else element[0]
         element.set(attribute, repr(float(element.get(attribute, "5e6")) * 1.001 + 0.001))
-        found = told_by_the_model(etree.tostring(root), derivation)
+        found = compare_with_the_model(etree.tostring(root), derivation)
         assert len(found) == 1, (path, attribute, found)
         assert attribute in found[0]
 
 
 @pytest.mark.parametrize(("second", "wrong"), [("force", ["force", "m"]), ("der(theta)", ["der(theta)"]), (None, [])])
-def test_the_description_of_another_variable_is_told(built, second, wrong):
+def test_the_description_of_another_variable_is_reported(built, second, wrong):
     """The texts of m and another variable exchanged; a text that the model has nowhere is another maker's wording."""
     derivation, core = built
     root = etree.fromstring(core.files[DESCRIPTION])
@@ -156,7 +156,7 @@ def test_the_description_of_another_variable_is_told(built, second, wrong):
     variables["m"].set("description", variables[second].get("description") if second else "mass")
     if second:
         variables[second].set("description", text)
-    found = told_by_the_model(etree.tostring(root), derivation)
+    found = compare_with_the_model(etree.tostring(root), derivation)
     assert sorted(each.partition(" is described as ")[0] for each in found) == wrong
 
 
@@ -165,11 +165,11 @@ def test_two_variables_may_be_described_alike(built):
     root = etree.fromstring(core.files[DESCRIPTION])
     for each in root.find("ModelVariables").iterchildren("ScalarVariable"):
         each.set("description", "mass of the pole")
-    assert told_by_the_model(etree.tostring(root), derivation) == []
+    assert compare_with_the_model(etree.tostring(root), derivation) == []
 
 
 @pytest.mark.parametrize(
-    ("fmi", "flags", "told"),
+    ("fmi", "flags", "expected"),
     [
         ("2.0", {}, ()),
         ("3.0", {}, ()),
@@ -179,14 +179,16 @@ def test_two_variables_may_be_described_alike(built):
          "providesAdjointDerivatives of CoSimulation, maxOutputDerivativeOrder of CoSimulation"),
     ],
 )  # fmt: skip
-def test_capabilities_that_the_description_denies_are_told_as_not_tried(built, fmi, flags, told):
+def test_capabilities_that_the_description_denies_are_reported_as_not_tried(built, fmi, flags, expected):
     core = pipeline.build(built[0], fmi=fmi).core
     tree = edited(put("CoSimulation", **flags))(FileTree(core.files))
     found = describe_denied_capabilities(read_fmu_description(tree))
-    assert [set(each.partition(": ")[2].split(", ")) for each in found] == ([set(told.split(", "))] if told else [])
+    assert [set(each.partition(": ")[2].split(", ")) for each in found] == (
+        [set(expected.split(", "))] if expected else []
+    )
 
 
-def told_by_the_model(description: bytes, derivation) -> list[str]:
+def compare_with_the_model(description: bytes, derivation) -> list[str]:
     """What the model says against a description."""
     found = _compare_declarations(read_description(description), derivation.definition, derivation.equations)
     return [each.message for each in found if each.severity == "error"]
@@ -208,7 +210,7 @@ def renamed(root: etree._Element) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "expected"),
     [
         (renamed, ["the array tip has the elements tip.y, tip.x; the model has tip.x, tip.y"]),
         (put("//Float64[@name='tip']", unit="mm"), ["tip.x is declared to be in mm", "tip.y is declared to be in mm"]),
@@ -217,10 +219,10 @@ def renamed(root: etree._Element) -> None:
         (put("//Float64[@name='tip']", causality="local"), ["tip.x is an output of the model", "tip.y is an output"]),
     ],
 )
-def test_arrays_are_the_models(edit, told, of_arrays):
+def test_arrays_are_the_models(edit, expected, of_arrays):
     """Seen: an array whose first two elements had changed places passed, with a description that said so."""
     derivation, core = of_arrays
-    for change, meant in ((None, []), (edit, told)):
+    for change, meant in ((None, []), (edit, expected)):
         tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
         description = read_fmu_description(tree)
         elements = description.elements
@@ -302,8 +304,8 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     derivation, core = built
     experiment = replace(derivation.definition.experiment, stiff=stiff)
     definition = replace(derivation.definition, experiment=experiment)
-    told = tuple(SimpleNamespace(rule=rule, severity="error", where="", message=text) for rule, text in findings)
-    said = SimpleNamespace(faults=(), seconds=1.0, skipped=(), findings=told)
+    reported = tuple(SimpleNamespace(rule=rule, severity="error", where="", message=text) for rule, text in findings)
+    said = SimpleNamespace(faults=(), seconds=1.0, skipped=(), findings=reported)
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
     package.write_fmu_archive(core, path)
@@ -320,11 +322,11 @@ def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch)
         errors(built, tmp_path)
 
 
-def test_the_unit_of_what_is_told_of_constraints_is_held_against_the_model():
+def test_the_unit_of_what_is_reported_of_constraints_is_held_against_the_model():
     derivation = pipeline.derive(MODEL.with_name("four_bar.py"))
     files = FileTree(dict(pipeline.build(derivation).core.files))
     wrong = edited(put("//ScalarVariable[@name='diagnostics.velocity_residual']/Real", unit="1/s"))(files)
-    told = _compare_declarations(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
-    assert [each.message for each in told] == [
+    reported = _compare_declarations(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
+    assert [each.message for each in reported] == [
         "diagnostics.velocity_residual is declared to be in 1/s; the model has it in 1"
     ]

@@ -1,4 +1,4 @@
-"""Events that never come to an end, or contradict each other, are told by the reference: who, when, what to do."""
+"""Events that never come to an end, or contradict each other, are reported by the reference: who, when, what to do."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_two_events_that_set_the_same_at_one_instant_are_both_named():
     model = torn()
     with pytest.raises(
         ValidationError, match=r"t = 0\.5 s the events floor and mat set .*v.* to different values"
-    ) as told:
+    ) as raised:
         reference_of(model)
-    assert "let one of them set it" in str(told.value)
+    assert "let one of them set it" in str(raised.value)
 
 
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])

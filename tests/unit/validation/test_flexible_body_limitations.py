@@ -37,7 +37,7 @@ def notes_of(*, spin: float = 0.1, foreshortening: bool = False, count: int = 1,
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.05, 0), (0.2, 1)])
-def test_a_body_that_spins_fast_without_foreshortening_is_told(share, expected):
+def test_a_body_that_spins_fast_without_foreshortening_is_reported(share, expected):
     notes, _, spin = notes_of(spin=share * LOWEST)
     assert spin == pytest.approx(share * LOWEST, rel=1e-6)  # no torque, undeformed: a rigid motion at first
     assert len(notes) == expected
@@ -49,14 +49,14 @@ def test_a_body_with_foreshortening_may_spin():
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.09, 0), (0.11, 1)])
-def test_displacements_that_are_not_small_are_told(share, expected):
+def test_displacements_that_are_not_small_are_reported(share, expected):
     """The modal coordinate is the displacement of the tip; at the start it is largest."""
     notes = notes_of(start=share * 2.0, foreshortening=True)[0]
     assert len(notes) == expected
     assert all(f"displaced by up to {share * 2.0:.3g} m, 11 % of its size" in note for note in notes)
 
 
-def test_fast_modes_are_told_with_the_step_that_they_allow():
+def test_fast_modes_are_reported_with_the_step_that_they_allow():
     fast = {"count": 6, "step": 0.1, "stop": 0.2}
     notes, fastest, _ = notes_of(**fast)
     assert len(notes) == 1
@@ -65,6 +65,6 @@ def test_fast_modes_are_told_with_the_step_that_they_allow():
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.9, 0), (1.1, 1)])
-def test_a_fixed_step_beyond_the_stable_one_is_told(share, expected):
+def test_a_fixed_step_beyond_the_stable_one_is_reported(share, expected):
     step = share * STABLE_STEP / LOWEST
     assert len(notes_of(solver="fixed", internal_step=step, step=step, stop=4 * step)[0]) == expected

@@ -95,13 +95,13 @@ def verdict(true: Read, used: Mechanism, motions=None, method: str = "auto") -> 
         answers[f"own motion {number}"] = [
             [evaluated("rhs", state).tolist(), evaluated("outputs", state).tolist() if labels else []]
         ]
-    told = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
+    printed = dict.fromkeys(name for sample in made.samples for name in sample.outputs)
     rates = tuple((name, f"der({name})") for name in state_names(definition, e))
     description = SimpleNamespace(
-        state_derivative_pairs=rates, variables=dict.fromkeys(told, SimpleNamespace(is_double=True))
+        state_derivative_pairs=rates, variables=dict.fromkeys(printed, SimpleNamespace(is_double=True))
     )
     for answer in answers.values():
-        answer[0][1] = [answer[0][1][labels.index(name)] for name in told]
+        answer[0][1] = [answer[0][1][labels.index(name)] for name in printed]
     return compare_fmu_derivatives_with_source(made, description, answers)
 
 
@@ -269,11 +269,11 @@ def _arm(axis: str):
 def test_an_output_that_is_not_what_the_model_says_fails(name):
     true = models()[name]()
     mechanism, motions = true[1], sample_source_accelerations(*true)
-    told = {output for sample in motions.samples for output in sample.outputs}
+    printed = {output for sample in motions.samples for output in sample.outputs}
     outputs = mechanism.outputs
-    assert told
+    assert printed
     for i, item in enumerate(outputs):
-        if isinstance(item, ExpressionOutput) and item.name in told:
+        if isinstance(item, ExpressionOutput) and item.name in printed:
             off = replace(item, expression=item.expression * sm.Rational(1001, 1000))
         elif isinstance(item, RequestedOutput) and item.kind == "position":
             off = replace(item, subject=(mechanism.bodies[0].masscenter,))

@@ -117,10 +117,10 @@ def test_numbers_find_what_symbols_show(model) -> None:
     shown = form_formulation_quantities(mechanism, ["integrals"])["integrals"].quantities
     in_space = [q.of.rpartition(" (")[0] for q in shown if "all bodies" in q.of]
     others = [q.of.split(" ")[0] for q in shown if "all bodies" not in q.of]
-    told = [*found(mechanism)]
-    assert [name for name in told if "all bodies" in name] == in_space
-    assert [name.split(" ")[0] for name in told if "all bodies" not in name] == others
-    assert told
+    reported = [*found(mechanism)]
+    assert [name for name in reported if "all bodies" in name] == in_space
+    assert [name.split(" ")[0] for name in reported if "all bodies" not in name] == others
+    assert reported
 
 
 def test_a_state_that_starts_from_zero_takes_momentum_away() -> None:

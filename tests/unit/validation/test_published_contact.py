@@ -68,8 +68,8 @@ def test_the_fmu_has_the_duration_of_hertz(unit):
 
 def test_opening_and_closing_have_a_name(unit):
     variables = fmpy.read_model_description(unit).modelVariables
-    told = " ".join(v.description or "" for v in variables if v.name.startswith("event_indicator"))
-    assert "floor.gap < 0" in told
+    reported = " ".join(v.description or "" for v in variables if v.name.startswith("event_indicator"))
+    assert "floor.gap < 0" in reported
 
 
 # --- friction that sticks ---------------------------------------------------------------------------------------------

@@ -51,8 +51,10 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_fmu_description(read_archive(unit))
     run = form_experiment_values(definition)
-    told = form_experiment_with_overrides(moved.reference.experiment, run, definition, list_settable_names(description))
-    chance = choose_api_call_scenario(definition, made.reference, moved.reference, told, description, moved.limits)
+    reported = form_experiment_with_overrides(
+        moved.reference.experiment, run, definition, list_settable_names(description)
+    )
+    chance = choose_api_call_scenario(definition, made.reference, moved.reference, reported, description, moved.limits)
     k, d = chance.changed_parameters
     assert chance.row in moved.limits.sides_near_events
     assert len(chance.tuned_parameters) == 2
@@ -65,7 +67,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
             results = compare_api_checks(definition, chance, question, found, moved.limits)
             return next(each for each in results if each.name == TUNING)
 
-        driven = run_fmu_process(unit, [run, told], names, kind=kind, sessions=question.operations)
+        driven = run_fmu_process(unit, [run, reported], names, kind=kind, sessions=question.operations)
         result = judged(driven)
         assert result.verdict == "passed", result.reason
         rows = driven.recorded_values[TUNING][5]

@@ -119,9 +119,9 @@ def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     page.write_text(PAGE.format(script=SCRIPT, cases=format_script_safe_json(given)))
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]
     done = subprocess.run([name, *words, page.as_uri()], capture_output=True, text=True, timeout=120, check=False)
-    told = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)
-    assert told, done.stderr[-2000:]
-    rows = json.loads(html.unescape(told[1]))
+    printed = re.search(r'<pre id="told">(.*?)</pre>', done.stdout, flags=re.DOTALL)
+    assert printed, done.stderr[-2000:]
+    rows = json.loads(html.unescape(printed[1]))
     for (case, (program, x)), (points, remembered) in zip(made.items(), rows, strict=True):
         wanted = make_evaluator(program, "points")(0.125, x, (), PARAMETERS)
         numbers = np.array([float(value) for value in points])

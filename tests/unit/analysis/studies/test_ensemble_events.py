@@ -141,7 +141,7 @@ def test_an_instance_that_gives_up_is_nan_and_others_go_on(ball: Ensemble) -> No
     assert np.isfinite(runs.states[0]).all()
 
 
-def test_a_value_out_of_bounds_is_told_in_the_fmus_words(ball: Ensemble) -> None:
+def test_a_value_out_of_bounds_is_reported_in_the_fmus_words(ball: Ensemble) -> None:
     runs = ball.simulate(2, {"m": [1.0, -1.0]}, stop=0.1)
     assert runs.messages[0] == ""
     assert "m" in runs.messages[1]

@@ -89,7 +89,7 @@ def test_what_bounces_and_what_sticks_is_fitted_from_simulated_motions(tmp_path:
 
 
 def test_where_there_is_no_motion_the_search_takes_a_shorter_step() -> None:
-    """From 1 the first step towards 0.04 goes to -0.6, where the root has no value; at the start that is told."""
+    """From 1 the first step towards 0.04 goes to -0.6, where the root has no value; at the start that is reported."""
     x = np.linspace(0.5, 1.0, 20)
 
     def root(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -205,18 +205,18 @@ def test_deviations_are_honest() -> None:
     assert 170 <= within(0.1, 200) <= 196  # both of two, strongly correlated: about 92 %
 
 
-def test_errors_that_follow_a_course_are_told_and_noise_is_not() -> None:
+def test_errors_that_follow_a_course_are_reported_and_noise_is_not() -> None:
     """A line through noise, and through a line that is bent a little: its interval would be too narrow by far."""
-    x, told = np.linspace(0.0, 1.0, 60), []
+    x, reported = np.linspace(0.0, 1.0, 60), []
     for seed in range(40):
         noise = np.random.default_rng(seed).normal(0.0, 0.02, len(x))
         for bend in (0.0, 0.3):
             y = 3.0 * x + bend * x**2 + noise
             unknown = FitUnknown("a", 1.0, -np.inf, np.inf, "1")
             found = fit_unknowns([unknown], lambda v: (v[0] * x, x[:, None]), y, ["place"] * len(x))
-            told.append(any("residual of place follows a trend" in sentence for sentence in found.words))
-    assert sum(told[0::2]) == 0
-    assert sum(told[1::2]) >= 38
+            reported.append(any("residual of place follows a trend" in sentence for sentence in found.words))
+    assert sum(reported[0::2]) == 0
+    assert sum(reported[1::2]) >= 38
 
 
 def test_what_was_found_is_said_though_it_cannot_be_written(

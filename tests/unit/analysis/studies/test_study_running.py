@@ -168,7 +168,7 @@ def test_what_does_not_fit_the_fmu_is_named_at_once_by_the_command(falling: Path
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_fmu_are_told_at_once(
+def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_fmu_are_reported_at_once(
     falling: Path, tmp_path: Path
 ) -> None:
     """Each fault once, and nothing that only follows from one: no cases, no bounds of values that are none."""
@@ -186,7 +186,7 @@ def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_fmu_are_told_at_onc
     }
     with pytest.raises(AnalysisError) as caught:
         run_study(plan, tmp_path / "out", scheduler="none")
-    told = [f"{fault.where}: {fault.what}" for fault in caught.value.faults]
+    messages = [f"{fault.where}: {fault.what}" for fault in caught.value.faults]
     parts = (
         *(
             "sett means nothing",
@@ -198,8 +198,8 @@ def test_what_is_wrong_with_a_plan_and_what_does_not_fit_the_fmu_are_told_at_onc
         *("set.v: True is no number", "'lowest' is no take", "no variable mass", "nothing between 3 and 2"),
         *("no variable depth", "height is no variable", "hh is no variable", "offers no ModelExchange"),
     )
-    assert [part for part in parts if sum(part in each for each in told) != 1] == []
-    assert len(told) == len(parts), told
+    assert [part for part in parts if sum(part in each for each in messages) != 1] == []
+    assert len(messages) == len(parts), messages
     assert not (tmp_path / "out").exists()
 
 
@@ -210,12 +210,12 @@ def test_numbers_of_a_line_are_judged_though_its_count_is_missing(falling: Path,
     }  # fmt: skip
     with pytest.raises(AnalysisError) as caught:
         run_study(plan, tmp_path / "out", scheduler="none")
-    told = [f"{fault.where}: {fault.what}" for fault in caught.value.faults]
+    messages = [f"{fault.where}: {fault.what}" for fault in caught.value.faults]
     for part in ("vary.g: a grid needs", "vary.g: there is nothing between 3 and 2: it goes downward",
                  "vary.push: a grid needs", "vary.push: 'a' is no number", "vary.mood: a grid draws nothing",
                  "vary.mood: the standard deviation -1 is not positive"):  # fmt: skip
-        assert sum(part in each for each in told) == 1, told
-    assert len(told) == 6, told
+        assert sum(part in each for each in messages) == 1, messages
+    assert len(messages) == 6, messages
 
 
 def test_a_model_with_arguments_is_studied(tmp_path: Path) -> None:
@@ -244,12 +244,12 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
     killed: list[int] = []
     with connect_dask_workers("local", 2, tmp_path) as client:
 
-        def told(done: int, _n: int, _failed: int) -> None:
+        def report_progress(done: int, _n: int, _failed: int) -> None:
             if done > 20 and not killed and client.nthreads():
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[-1], signal.SIGKILL)
 
-        there = run_study(plan, tmp_path / "there", scheduler=client.scheduler.address, on_progress=told)
+        there = run_study(plan, tmp_path / "there", scheduler=client.scheduler.address, on_progress=report_progress)
         assert killed
         again = run_study(calmly, tmp_path / "again", client=client)
     assert (again.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
@@ -280,7 +280,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
     killed: list[int] = []
     with connect_dask_workers("local", 1, tmp_path) as client:
 
-        def told(done: int, _n: int, _failed: int) -> None:
+        def report_progress(done: int, _n: int, _failed: int) -> None:
             if done and not killed:
                 time.sleep(1.0)  # what was handed out is finished meanwhile
                 killed.extend(client.run(os.getpid).values())
@@ -288,7 +288,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
                     os.kill(each, signal.SIGKILL)
                 time.sleep(0.5)  # new workers take longer to begin
 
-        there = run_study(plan, tmp_path / "there", client=client, on_progress=told)
+        there = run_study(plan, tmp_path / "there", client=client, on_progress=report_progress)
     assert killed
     assert (there.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
 
@@ -318,13 +318,13 @@ def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling
     (out / ".study.lock").write_text("process 1 on another machine")  # left by a process that was killed
     refused: list[str] = []
 
-    def told(*_: int) -> None:
+    def report_progress(*_: int) -> None:
         for resume in (True, False):
             with pytest.raises(AnalysisError) as caught:
                 run_study(plan, out, scheduler="none", resume=resume)
             refused.append(str(caught.value))
 
-    run_study(plan, out, scheduler="none", on_progress=told)
+    run_study(plan, out, scheduler="none", on_progress=report_progress)
     assert refused
     assert all(f"a study is being run in it, by process {os.getpid()} on" in message for message in refused)
     assert table(out)["at the end"] == pytest.approx([0.5, 0.0])
@@ -344,7 +344,7 @@ def test_without_a_scheduler_nothing_is_left(falling: Path, tmp_path: Path, monk
 @pytest.mark.parametrize(("package", "further"), [
     ("pyarrow", ""), ("zarr", "trajectories = ['h']\ntrajectory_format = 'zarr'"),
 ])  # fmt: skip
-def test_a_package_that_is_missing_is_told_before_the_first_case(
+def test_a_package_that_is_missing_is_reported_before_the_first_case(
     falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, further: str
 ) -> None:
     plan = plan_of(falling, tmp_path, "g\n1\n2\n", further)
@@ -354,7 +354,7 @@ def test_a_package_that_is_missing_is_told_before_the_first_case(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_table_that_cannot_be_written_is_told_before_the_simulation(
+def test_a_table_that_cannot_be_written_is_reported_before_the_simulation(
     falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -216,17 +216,17 @@ def test_what_time_alone_switches_says_when(name):
     now = 0.05
     for due in instants_due:
         m = modes(frozen, np.zeros(2), now, (0.5, 0.2))
-        told = instants(now, np.zeros(2), (), (0.5, 0.2), m)
-        assert told.min() == pytest.approx(due, rel=1e-14), (name, now)
+        reported = instants(now, np.zeros(2), (), (0.5, 0.2), m)
+        assert reported.min() == pytest.approx(due, rel=1e-14), (name, now)
         if due < np.inf:
-            first = places[timed[int(told.argmin())].memory]
-            assert margins(told.min(), np.zeros(2), (), (0.5, 0.2), m)[first] <= 0
+            first = places[timed[int(reported.argmin())].memory]
+            assert margins(reported.min(), np.zeros(2), (), (0.5, 0.2), m)[first] <= 0
             assert margins(due * (1 - 1e-12), np.zeros(2), (), (0.5, 0.2), m)[first] > 0
-            now = float(told.min()) + 1e-6
+            now = float(reported.min()) + 1e-6
 
 
 @pytest.mark.parametrize("force", [sm.sign(sm.sin(t) - 0.5), sm.Abs(t - x), sm.floor(t * v), sm.Heaviside(t**2 - 1)])
-def test_of_other_functions_of_time_nothing_is_told(force):
+def test_of_other_functions_of_time_nothing_is_reported(force):
     frozen = convert_switches_to_modes(program_of(force - x))
     assert len(frozen.entries["indicators"].results) == 1
     assert "next_time_event" not in frozen.entries
@@ -250,7 +250,7 @@ def test_switches_of_contacts_say_what_happens(friction):
     rubs = {} if friction is None else {"friction": friction, "slip": v}
     model.add(Impact("floor", q, restitution=0.5, **rubs))
     frozen = convert_switches_to_modes(derive(model).program)
-    told = {switch.name for switch in list_program_switches(frozen)[: len(frozen.entries["indicators"].results)]}
+    reported = {switch.name for switch in list_program_switches(frozen)[: len(frozen.entries["indicators"].results)]}
     contact = {
         "floor is apart: q > 0",
         "floor approaches: the rate of q < 0",
@@ -261,7 +261,7 @@ def test_switches_of_contacts_say_what_happens(friction):
         "floor ends to slide forwards, or is pushed backwards by more than friction holds",
         "floor ends to slide backwards, or is pushed forwards by more than friction holds",
     }
-    assert told == (contact if friction is None else contact | slides)
+    assert reported == (contact if friction is None else contact | slides)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def _rows(y, theta):
     return [*left, mean, 0.0]
 
 
-def test_what_is_left_over_is_told_row_by_row():
+def test_what_is_left_over_is_reported_row_by_row():
     closing = [1.0, 10.0, 1e-9, 1e-9]
     assert newton(2, "x", _rows, [1e-12, *closing], [0.0, 0.0], ("first", "second"))[0] == pytest.approx(1.0, abs=1e-11)
     with pytest.raises(InconsistentEquationsError, match=r"stay open, first by 0\.005, second by -0\.0005") as caught:

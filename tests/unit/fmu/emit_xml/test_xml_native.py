@@ -232,7 +232,7 @@ def test_promises_of_fmi_3():
 
 
 @given(step=st.floats(min_value=1e-9, max_value=1.0), kind=st.sampled_from(["fixed", "euler"]))
-def test_the_fixed_step_is_told_where_it_was_chosen(step, kind):
+def test_the_fixed_step_is_reported_where_it_was_chosen(step, kind):
     interface = native_interface("3", solver=FmuSolverSettings(kind, 1e-6, step))
     assert float(description(interface).find("CoSimulation").get("fixedInternalStepSize")) == step
 

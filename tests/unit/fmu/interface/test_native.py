@@ -223,7 +223,7 @@ def test_an_input_that_takes_power_out_is_an_outflow():
     assert [member.kind for member in terminal.members] == ["outflow", "signal", "signal"]
 
 
-def test_forces_are_told_from_torques():
+def test_forces_are_reported_from_torques():
     (terminal,) = described(constrained_point)[0].terminals
     assert [(member.name, member.variable) for member in terminal.members] == [("f", "F"), ("s", "q1"), ("v", "u1")]
 

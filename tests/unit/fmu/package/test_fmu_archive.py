@@ -83,7 +83,7 @@ def test_what_is_no_fmu_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_folder_is_told(tmp_path):
+def test_what_is_no_folder_is_reported(tmp_path):
     (tmp_path / "file").write_bytes(b"kept")
     with pytest.raises(PackageError, match="choose a folder"):
         write_fmu_archive(SOUND, tmp_path / "file" / "M.fmu")

@@ -224,7 +224,7 @@ def test_the_users_umask_decides(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_full_disk_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_the_old_file_stays(tmp_path, monkeypatch):
     write_file_atomically(tmp_path / "file", b"old")
 
     def full(_handle):

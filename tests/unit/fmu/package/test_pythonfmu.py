@@ -1,4 +1,4 @@
-"""Building with pythonfmu: what can go wrong is told, and nothing of it stays behind."""
+"""Building with pythonfmu: what can go wrong is reported, and nothing of it stays behind."""
 
 import sys
 

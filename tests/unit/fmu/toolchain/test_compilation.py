@@ -110,7 +110,7 @@ def test_what_is_noted_of_a_fmu_takes_no_place_among_the_binaries(tmp_path: Path
     assert len(list((tmp_path / "cache" / "binaries").iterdir())) == 1
 
 
-def test_what_fails_early_is_told_at_the_end() -> None:
+def test_what_fails_early_is_reported_at_the_end() -> None:
     wrong = FileTree({"sources/unit.c": b"unit", "sources/equations.c": b"wrong"})
     with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(wrong)

@@ -87,7 +87,9 @@ def test_the_folder_is_named_by_a_variable_or_usual(tmp_path: Path, monkeypatch:
     assert user_cache.cache_folder() == tmp_path / "mb2fmu"
 
 
-def test_a_folder_that_cannot_be_made_is_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(ToolError, match=user_cache.CACHE_FOLDER_VARIABLE):

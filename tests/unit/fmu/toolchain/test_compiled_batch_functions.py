@@ -182,7 +182,7 @@ def test_seeds_and_outputs_are_entries_like_others() -> None:
     assert f(0.0, x[1], [0.3], [0.2, 0.4], s=s[1]).tobytes() == out[1].tobytes()
 
 
-def test_shapes_that_do_not_fit_are_told() -> None:
+def test_shapes_that_do_not_fit_are_reported() -> None:
     f = compile_entry_point(everything())
     with pytest.raises(ValueError, match=r"x has shape \(3,\): 2 values are needed, or a row"):
         f(0.0, [1.0, 2.0, 3.0], [0.3], [0.2, 0.4])

@@ -35,8 +35,8 @@ def test_products_and_sums_are_fused_only_where_that_is_allowed(platform, tmp_pa
     )
 
     def fuses(*, fast: bool, variant: compilers.Variant) -> bool:
-        told = compilers.compiler_options("zig", platform, fast=fast, variant=variant)
-        command = [*tool.command, *told, "-S", "sum.c", "-o", "sum.s"]
+        reported = compilers.compiler_options("zig", platform, fast=fast, variant=variant)
+        command = [*tool.command, *reported, "-S", "sum.c", "-o", "sum.s"]
         subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, timeout=300, check=True)
         return "fmadd" in (tmp_path / "sum.s").read_text()
 
@@ -72,7 +72,7 @@ def test_the_variable_cc_names_the_systems_compiler(monkeypatch: pytest.MonkeyPa
     assert "gcc" in plain.version
 
 
-def test_a_missing_compiler_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.delenv("CC", raising=False)
@@ -109,7 +109,7 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
         assert library.sum(ctypes.c_double(1.5), ctypes.c_double(2.0)) == 3.5
         monkeypatch.setattr(shutil, "which", lambda _: None)
         forget()
-        assert compilers.default_compiler() == "zig"  # whose absence is what is told, then
+        assert compilers.default_compiler() == "zig"  # whose absence is what is reported, then
     finally:
         forget()
 
@@ -119,12 +119,12 @@ def test_the_callers_variables_have_no_influence(tmp_path, monkeypatch: pytest.M
         monkeypatch.setenv(name, "elsewhere")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     monkeypatch.setenv("PATH", "/found/here")
-    told = compilers.compiler_environment(tmp_path / "zig", tmp_path / "scratch")
-    assert "elsewhere" not in told.values()
-    assert told["LC_ALL"] == "C"
-    assert told["PATH"] == "/found/here"
-    assert told["ZIG_GLOBAL_CACHE_DIR"] == str(tmp_path / "zig")
-    assert told["ZIG_LOCAL_CACHE_DIR"].startswith(str(tmp_path / "scratch"))
+    reported = compilers.compiler_environment(tmp_path / "zig", tmp_path / "scratch")
+    assert "elsewhere" not in reported.values()
+    assert reported["LC_ALL"] == "C"
+    assert reported["PATH"] == "/found/here"
+    assert reported["ZIG_GLOBAL_CACHE_DIR"] == str(tmp_path / "zig")
+    assert reported["ZIG_LOCAL_CACHE_DIR"].startswith(str(tmp_path / "scratch"))
 
 
 CODE = b"""#include <math.h>

@@ -46,7 +46,7 @@ def test_short_words() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "linux", "x86_64-linux,", "linux32,beos"])
-def test_unknown_names_are_all_told_with_what_there_is(text: str) -> None:
+def test_unknown_names_are_all_reported_with_what_there_is(text: str) -> None:
     with pytest.raises(PlatformError) as caught:
         parse_platforms(text)
     unknown = [name for name in text.split(",") if name not in {each.name for each in PLATFORMS}]

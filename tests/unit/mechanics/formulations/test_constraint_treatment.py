@@ -61,8 +61,8 @@ def test_redundant_rows_are_named_and_change_no_motion():
     first = once.checked.mechanics.holonomic_constraints[0]
     twice = pipeline.derive(four_bar_with(lambda *_: 3 * first), method="tmt")
     # Either of two rows that say the same follows from the other.
-    told = r"redundant: holonomic\[[13]\]\. How holonomic\[1\], holonomic\[3\] share their forces is not"
-    assert re.search(told, twice.treated)
+    reported = r"redundant: holonomic\[[13]\]\. How holonomic\[1\], holonomic\[3\] share their forces is not"
+    assert re.search(reported, twice.treated)
     f, g = pipeline.right_hand_side(once), pipeline.right_hand_side(twice)
     x = f.x0 + np.array([0, 0, 0, 0.3, 0.1, -0.2])
     assert g(0, x) == pytest.approx(f(0, x), rel=1e-9, abs=1e-9)

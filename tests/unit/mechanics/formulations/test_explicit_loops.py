@@ -259,7 +259,7 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
         )
 
 
-def test_what_is_no_such_loop_is_told_why():
+def test_what_is_no_such_loop_is_reported_why():
     start = LoopStartValues(
         {Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3})
     )

@@ -67,7 +67,7 @@ def test_hinges_carry_no_torque_about_themselves(method):
     assert abs(found["hinge0.force.y"]) > 10
 
 
-def test_a_sum_of_reactions_is_told():
+def test_a_sum_of_reactions_is_reported():
     """With ``acts`` the loop's force is a load, and only one hinge holds the last rod; the middle one has two."""
     model = four_bar(acts=True)
     middle = next(body for body in model.mechanics.bodies if body.name == "rod1")

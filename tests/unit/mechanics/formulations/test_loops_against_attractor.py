@@ -218,7 +218,7 @@ def test_a_leg_ends_at_its_point(start, frame):
         assert function(*place)[3:] == pytest.approx([0.0] * 3, abs=1e-14)
 
 
-def test_what_is_no_leg_is_told_why():
+def test_what_is_no_leg_is_reported_why():
     start = LoopStartValues(
         {ALPHA: 0.3, BETA: 0.4, S: 1.0, X: 0.2, Y: 0.1, Z: 0.4}, frozenset({ALPHA, BETA, S, X, Y, Z})
     )

@@ -157,7 +157,7 @@ def test_listings_name_everything() -> None:
     assert shown._repr_latex_().startswith(r"$\displaystyle \begin{aligned}")
 
 
-def test_faults_are_told_together() -> None:
+def test_faults_are_reported_together() -> None:
     """What there is not, and what a Lagrangian alone does not have."""
     mechanism = mechanism_of(mb2fmu.load("models/rolling_sphere.py"))
     with pytest.raises(FormulationError) as caught:

@@ -122,8 +122,8 @@ def test_what_acts_from_outside_only_has_no_potential():
     x, k = sm.symbols("x k")
     spring = formulate(mechanism_of(pushed(sm.sympify("push - k*x"))), "tmt").outputs
     assert sm.expand(spring[0].expression - k * x**2 / 2) == 0
-    told = r"potential energy is not known: nothing shows whether these have one: load\[1\] at P"
-    with pytest.raises(FormulationError, match=told):
+    reported = r"potential energy is not known: nothing shows whether these have one: load\[1\] at P"
+    with pytest.raises(FormulationError, match=reported):
         formulate(mechanism_of(pushed(sm.sympify("push - k*exp(-x**2)"))), "tmt")
 
 

@@ -143,7 +143,7 @@ def test_a_rolling_row_that_follows_from_others_changes_nothing(dependent):
         assert np.allclose(rhs(values[T], x[order], [], p), expected[order], rtol=1e-9, atol=1e-9)
 
 
-def test_too_few_dependent_speeds_are_told():
+def test_too_few_dependent_speeds_are_reported():
     with pytest.raises(MechanismError, match="3 of them independent of each other, and 2 dependent speeds"):
         pipeline.derive(axle(rows=4, dependent=2))
 

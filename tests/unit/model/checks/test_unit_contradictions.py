@@ -1,4 +1,4 @@
-"""Declared units against the mechanics: each planted fault is told, and what bare numbers convert is not."""
+"""Declared units against the mechanics: each planted fault is reported, and what bare numbers convert is not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FAULTS: dict[str, tuple[Callable[[], Model], str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_is_told_once(name: str) -> None:
+def test_each_fault_is_reported_once(name: str) -> None:
     make, text = FAULTS[name]
     said = find_unit_contradictions(check_model(make()))
     assert len(said) == 1

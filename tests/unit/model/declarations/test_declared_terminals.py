@@ -21,13 +21,13 @@ def test_members_are_named_by_symbols_or_by_names(pendulum):
     assert hand.where.startswith("test_declared_terminals.py:")
 
 
-def test_every_fault_of_a_terminal_is_told(pendulum, faults_of):
+def test_every_fault_of_a_terminal_is_reported(pendulum, faults_of):
     model = pendulum.model()
     model.terminal("a b", {"s": pendulum.q})
     model.terminal("empty", {})
     model.terminal("empty", {"x y": pendulum.q, "z": "tip.z"}, inflow=["f"])
     whats = [fault.what for fault in faults_of(model)]
-    for told in (
+    for reported in (
         "a terminal cannot be called 'a b'",
         "the terminal empty has no members",
         "2 terminals are called 'empty'",
@@ -35,5 +35,5 @@ def test_every_fault_of_a_terminal_is_told(pendulum, faults_of):
         "empty.z is tip.z, which the model does not have",
         "'f' flows, but is no member of the terminal empty",
     ):
-        assert told in whats
+        assert reported in whats
     assert len(whats) == 6

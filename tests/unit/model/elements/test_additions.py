@@ -116,7 +116,7 @@ def test_friction_acts_on_a_joint_of_a_robot(tmp_path):
     assert outputs["rail_friction.force"] == "N"
 
 
-def test_everything_wrong_with_elements_is_told_at_once():
+def test_everything_wrong_with_elements_is_reported_at_once():
     model, O, N, P = block("kane")
     model.add(CoulombFriction("a", (O, P, N.x)))
     model.add(CoulombFriction("b", (O, N, N.x), kinetic=0.5, static=0.1))
@@ -126,7 +126,7 @@ def test_everything_wrong_with_elements_is_told_at_once():
     model.add_loads((P, 3))
     with pytest.raises(ModelError) as caught:
         check_model(model)
-    told = str(caught.value)
+    message = str(caught.value)
     for part in (
         "a: it has neither kinetic nor curve",
         "b: it acts between O and N, which are not two points or two frames",
@@ -140,11 +140,11 @@ def test_everything_wrong_with_elements_is_told_at_once():
         "cannot be added as a load",
         "test_additions.py:",
     ):
-        assert part in told, (part, told)
+        assert part in message, (part, message)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_load_without_a_known_potential_is_told_with_its_element(kind):
+def test_a_load_without_a_known_potential_is_reported_with_its_element(kind):
     """The numbers of loads are ours; whoever added an element knows its name."""
     model, _, N, P = block(kind)
     x = model.declared[0].symbol

@@ -95,10 +95,10 @@ def test_force_and_torque_are_those_of_virtual_work(kind):
         mounted(STIFF if kind == "diagonal" else K.tolist(), DAMP if kind == "diagonal" else D.tolist()), method="tmt"
     )
     force, torque, energy = by_hand(STATE, K, D)
-    told = dict(zip(f.output_names, f.outputs(0.0, STATE), strict=True))
-    assert [told[f"mount.force.{axis}"] for axis in "xyz"] == pytest.approx(force, rel=1e-7)
-    assert [told[f"mount.torque.{axis}"] for axis in "xyz"] == pytest.approx(torque, rel=1e-7)
-    assert told["mount.energy"] == pytest.approx(energy, rel=1e-13)
+    reported = dict(zip(f.output_names, f.outputs(0.0, STATE), strict=True))
+    assert [reported[f"mount.force.{axis}"] for axis in "xyz"] == pytest.approx(force, rel=1e-7)
+    assert [reported[f"mount.torque.{axis}"] for axis in "xyz"] == pytest.approx(torque, rel=1e-7)
+    assert reported["mount.energy"] == pytest.approx(energy, rel=1e-13)
     R, w = Rotation.from_euler("XYZ", STATE[3:6]).as_matrix(), STATE[9:12]
     about_centre = R.T @ (torque + np.cross(R @ ARM, force))
     rates = f(0.0, STATE)
@@ -111,10 +111,10 @@ def test_small_angles_are_those_about_the_axes():
     f = rhs(mounted(), method="tmt")
     x = np.zeros(12)
     x[:3], x[3:6] = np.array([1e-4, 2e-4, -1e-4]) - ARM, (1e-4, -2e-4, 3e-4)
-    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
-    assert told["mount.torque.x"] == pytest.approx(-10.0 * 1e-4, rel=1e-3)
-    assert told["mount.torque.y"] == pytest.approx(20.0 * 2e-4, rel=1e-3)
-    assert told["mount.torque.z"] == pytest.approx(-30.0 * 3e-4, rel=1e-3)
+    reported = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    assert reported["mount.torque.x"] == pytest.approx(-10.0 * 1e-4, rel=1e-3)
+    assert reported["mount.torque.y"] == pytest.approx(20.0 * 2e-4, rel=1e-3)
+    assert reported["mount.torque.z"] == pytest.approx(-30.0 * 3e-4, rel=1e-3)
 
 
 def test_its_energy_is_kept():
@@ -123,9 +123,9 @@ def test_its_energy_is_kept():
     model.output_total_energy()
     f = rhs(model, method="tmt")
     run = solve_ivp(f, (0.0, 0.3), STATE, method="DOP853", rtol=1e-9, atol=1e-11)
-    told = f.outputs(run.t, run.y.T)
-    assert np.ptp(told[:, f.output_names.index("mount.energy")]) > 0.1  # it is at work
-    energy = told[:, f.output_names.index("total_energy")]
+    reported = f.outputs(run.t, run.y.T)
+    assert np.ptp(reported[:, f.output_names.index("mount.energy")]) > 0.1  # it is at work
+    energy = reported[:, f.output_names.index("total_energy")]
     assert np.ptp(energy) < 1e-7 * np.abs(energy).max()
 
 
@@ -150,8 +150,8 @@ def test_what_it_tells_of_its_energy_is_held_against_its_loads():
     definition = check_model(mounted())
     ((loads, energy),) = definition.known_potentials
     for factor, fits in ((1, True), (sm.Rational(101, 100), False)):
-        told = replace(definition, known_potentials=((loads, factor * energy),))
-        mechanism = read_mechanism(told)
+        changed = replace(definition, known_potentials=((loads, factor * energy),))
+        mechanism = read_mechanism(changed)
         ((names, told_energy),) = mechanism.known_potentials
         assert len(names) == 2  # the ground takes its reaction
         assert is_load_potential(mechanism, told_energy) is fits
@@ -169,16 +169,16 @@ def test_a_matrix_that_is_not_symmetric_has_no_energy():
     }
 
 
-def test_everything_wrong_is_told_at_once():
+def test_everything_wrong_is_reported_at_once():
     model = mounted()
     N, far, B = me.ReferenceFrame("N"), me.Point("far"), me.ReferenceFrame("B")
     model.add(Bushing("a", (far, B), (me.Point("other"), N), stiffness=(1, 2, 3)))
     model.add(Bushing("b", far, (far, N), stiffness=(1, 2, 3, 4, 5, -6), damping=(sm.nan,) * 6))
     with pytest.raises(ModelError) as caught:
         check_model(model)
-    told = str(caught.value)
+    message = str(caught.value)
     for part in (
         "a: the way is not known", "a: stiffness is (1, 2, 3)", "b: it acts on far",
         "b: stiffness has a number below 0", "b: damping has an entry that is not finite",
     ):  # fmt: skip
-        assert part in told, told
+        assert part in message, message

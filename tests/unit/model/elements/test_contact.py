@@ -166,7 +166,7 @@ def test_several_points_touch_for_themselves():
     assert [p.name for p in check_model(model).parameters] == ["foot.stiffness"]
 
 
-def test_everything_wrong_is_told_at_once():
+def test_everything_wrong_is_reported_at_once():
     model, N, (first, _) = touching.two_bodies()
     O, far = model.mechanics.origin, me.Point("far")
     plane = PlaneSurface(O, N.y)
@@ -184,7 +184,7 @@ def test_everything_wrong_is_told_at_once():
         model.add(wrong)
     with pytest.raises(ModelError) as caught:
         check_model(model)
-    told = str(caught.value)
+    message = str(caught.value)
     for part in (
         "Contact a: stiffness is -1", "Contact a: dissipation is -2", "Contact a: radius is -0.1",
         "Contact a: exponent is 0.5", "Contact b: what touches, stranger, is no body",
@@ -197,4 +197,4 @@ def test_everything_wrong_is_told_at_once():
         "Contact g: what carries its surface, stranger,", "Contact g: it touches with []",
         "Contact h: two of its points are called far", "Contact h: kinetic is 0",
     ):  # fmt: skip
-        assert part in told, (part, told)
+        assert part in message, (part, message)

@@ -239,7 +239,7 @@ def problem(count: int) -> ProgramBuilder:
 def test_modes_are_those_of_the_reference(count):
     """Random contacts, some of them redundant; the parts obey Coulomb's law by themselves, too."""
     solve, draw = make_evaluator(problem(count).build(), "found"), np.random.default_rng(count)
-    n, told = 2 * count, 0
+    n, reported = 2 * count, 0
     for number in range(40):
         rank = n if number % 4 else max(2, n - 1)
         root = draw.normal(size=(rank, n))
@@ -252,7 +252,7 @@ def test_modes_are_those_of_the_reference(count):
             other = contact_friction_modes._solve_contact_modes(law, np.ones(count, dtype=bool), "them", 0.0)
         except ValidationError:
             assert min(found[-2:]) <= 0.0
-            told += 1
+            reported += 1
             continue
         assert min(found[-2:]) > 0.0
         parts = found[:n]
@@ -267,10 +267,10 @@ def test_modes_are_those_of_the_reference(count):
         senses = np.where(known != 0.0, known, np.sign(y[count:]) * (np.abs(y[count:]) > size))
         moving = (senses != 0.0) & (normal > size)
         assert along[moving] == pytest.approx(-(mu * senses * normal)[moving], abs=size)
-    assert told < 20
+    assert reported < 20
 
 
-# --- what is wrong is told --------------------------------------------------------------------------------------------
+# --- what is wrong is reported ----------------------------------------------------------------------------------------
 
 SPEED, OTHER = me.dynamicsymbols("u w")
 
@@ -294,14 +294,14 @@ SPEED, OTHER = me.dynamicsymbols("u w")
         ({"slip": me.dynamicsymbols("x").diff(), "friction": 0.3}, "the slip of wall contains Derivative"),
     ],
 )
-def test_faults_are_told(arguments, words):
+def test_faults_are_reported(arguments, words):
     model = body("Ball", 0.1, 1.0, friction=0.3)
     model.add(Impact("wall", me.dynamicsymbols("x") + 1, **arguments))
     with pytest.raises(ModelError, match=words):
         check_model(model)
 
 
-def test_too_many_contacts_are_told():
+def test_too_many_contacts_are_reported():
     model = body("Ball", 0.1, 1.0, friction=0.3)
     for name in ("left", "right", "top"):
         model.add(Impact(name, me.dynamicsymbols("x") + 1))
@@ -309,7 +309,7 @@ def test_too_many_contacts_are_told():
         check_model(model)
 
 
-def test_a_slip_that_constraints_hold_is_told():
+def test_a_slip_that_constraints_hold_is_reported():
     x, y, u, v = me.dynamicsymbols("x y u v")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
@@ -332,7 +332,7 @@ def test_a_slip_that_constraints_hold_is_told():
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_a_slip_that_is_a_multiple_of_the_rate_of_the_gap_is_told(joined):
+def test_a_slip_that_is_a_multiple_of_the_rate_of_the_gap_is_reported(joined):
     """The tip of a lever: seen as an error of the unit, whose matrix of normal force and friction is singular."""
     q, u, s, v = me.dynamicsymbols("q u s v")
     N, O = me.ReferenceFrame("N"), me.Point("O")

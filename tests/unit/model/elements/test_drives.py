@@ -162,7 +162,7 @@ def test_a_spring_stays_within_its_limits():
     assert {"spring.lowest", "spring.highest"} <= {p.name for p in check_model(model).parameters}
 
 
-def test_everything_wrong_is_told_at_once():
+def test_everything_wrong_is_reported_at_once():
     model, O, P = carriage()
     N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
     valve = Valve(opening=0.5, flow=0.0, pressure_drop=-1.0, supply=-2.0)
@@ -176,7 +176,7 @@ def test_everything_wrong_is_told_at_once():
     model.add(SpringDamper("h", (O, P), stiffness=1.0, limits=3.0))
     with pytest.raises(ModelError) as caught:
         check_model(model)
-    told = str(caught.value)
+    message = str(caught.value)
     for part in (
         "a: both ends are O", "a: area is 0", "a: stroke is -1", "a: leakage is -1", "a: valve.flow is 0",
         "a: valve.pressure_drop is -1", "a: valve.supply is -2", "a: valve.opening is 0.5", "b: pressures are (1.0,)",
@@ -185,7 +185,7 @@ def test_everything_wrong_is_told_at_once():
         "f: it has a voltage without resistance or constant", "g: limits are 2 and 1", "h: limits are 3.0",
         "test_drives.py:",
     ):  # fmt: skip
-        assert part in told, told
+        assert part in message, message
 
 
 def test_a_lagrangian_takes_no_rotor():

@@ -73,7 +73,7 @@ def test_a_rigid_stop_is_an_impact_at_each_bound():
     assert sorted({round(event.time, 10) for event in found}) == [0.25, 0.25 + 0.75 / 0.5]
 
 
-def test_what_only_numbers_tell_is_told_before_anything_moves():
+def test_what_only_numbers_tell_is_reported_before_anything_moves():
     """A restitution by a parameter of the user's, instants that never come."""
     model, _, _, _ = lines.masses("One", [(1.0, 0.0)], lambda _: [sm.S.Zero])
     x, v = (item.symbol for item in model.declared[:2])
@@ -88,7 +88,7 @@ def test_what_only_numbers_tell_is_told_before_anything_moves():
         assert part in str(caught.value), part
 
 
-def test_what_is_wrong_with_elements_is_told_at_once():
+def test_what_is_wrong_with_elements_is_reported_at_once():
     model, N, (A, B) = lines.inertias("Two", 2.0, [(0.0, 0.0)] * 2, sm.S.Zero)
     for wrong in (
         Clutch("a", (A, B, N.z), capacity=-1, peak=0.9, drag=0),

@@ -1,4 +1,4 @@
-"""Impacts: the law of momentum in every formulation, closed forms, several at once, faults told by name."""
+"""Impacts: the law of momentum in every formulation, closed forms, several at once, faults reported by name."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_a_ball_meets_a_table_that_an_input_moves():
     assert found.states[-1, 1] == pytest.approx(after - 10 * (0.4 - hit), abs=1e-9)
 
 
-# --- what is wrong is told --------------------------------------------------------------------------------------------
+# --- what is wrong is reported ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_ball_meets_a_table_that_an_input_moves():
         ({"order": "simultaneous"}, "wants simultaneous impacts"),
     ],
 )
-def test_faults_are_told(arguments, words):
+def test_faults_are_reported(arguments, words):
     model = cradle("sequential")
     level, lift = me.dynamicsymbols("level lift")
     model.add(Impact(**{"name": "third", "gap": me.dynamicsymbols("x3") + 1, **arguments}))
@@ -300,7 +300,7 @@ def test_laws_are_not_mixed_at_once():
         check_model(model)
 
 
-def test_a_gap_that_constraints_hold_is_told():
+def test_a_gap_that_constraints_hold_is_reported():
     """The end of the coupler is at the slider's pin, whose height is zero: no impact can change it."""
     model = load(MODELS / "crank_slider.py")
     crank, coupler = me.dynamicsymbols("crank coupler")
@@ -310,16 +310,16 @@ def test_a_gap_that_constraints_hold_is_told():
         derive(model)
 
 
-def test_a_gap_that_is_said_twice_is_told():
+def test_a_gap_that_is_said_twice_is_reported():
     model = cradle("sequential")
     first, second = model.declared_contacts[0].gap, model.declared_contacts[1].gap
     model.add(Impact("again", 2 * first, restitution=1.0, order="sequential"))
     model.add(Impact("other", first + second, restitution=1.0, order="sequential"))
     model.add(Impact("against", -3 * second, restitution=1.0, order="sequential"))
     model.add(Impact("slot", 0.1 - second, restitution=1.0, order="sequential"))
-    with pytest.raises(MechanismError) as told:
+    with pytest.raises(MechanismError) as raised:
         derive(model)
-    assert [fault.what.partition(":")[0] for fault in told.value.faults] == [
+    assert [fault.what.partition(":")[0] for fault in raised.value.faults] == [
         "again has the gap of pair0, or a multiple of it", "against has the gap of pair1 with the other sign"
     ]  # fmt: skip
 

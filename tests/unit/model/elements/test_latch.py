@@ -1,4 +1,4 @@
-"""Latches: momentum where they close, what they hold, every formulation, faults told by name."""
+"""Latches: momentum where they close, what they hold, every formulation, faults reported by name."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_forward_and_inverse_dynamics_are_refused():
                 lower_equations_to_program(equations, [entry])
 
 
-# --- what is wrong is told --------------------------------------------------------------------------------------------
+# --- what is wrong is reported ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_forward_and_inverse_dynamics_are_refused():
         ({"rows": [LatchConstraintRow(me.dynamicsymbols("x1"), "m", "x")] * 2}, "two rows are called force x"),
     ],
 )
-def test_faults_are_told(arguments, words):
+def test_faults_are_reported(arguments, words):
     model = train()
     x1 = me.dynamicsymbols("x1")
     model.add(Latch(**{"name": "hook", "rows": x1, "close": x1 < 0, "within": None, **arguments}))
@@ -249,7 +249,7 @@ def test_faults_are_told(arguments, words):
         check_model(model)
 
 
-def test_what_constraints_hold_already_is_told():
+def test_what_constraints_hold_already_is_reported():
     """The end of the coupler is at the slider's pin, whose height is zero."""
     model = load(MODELS / "crank_slider.py")
     crank, coupler = me.dynamicsymbols("crank coupler")

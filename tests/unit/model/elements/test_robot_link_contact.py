@@ -117,10 +117,10 @@ def test_a_link_is_pushed_as_the_law_says(
         rub = -0.5 * force * slip / np.sqrt(slip @ slip + 0.02**2)
         wanted = g(0.0, x, [*(force * out + rub), *np.cross(arm_, rub)])
         assert f(0.0, x) == pytest.approx(wanted, abs=1e-10 * np.abs(wanted).max())
-        told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
-        assert told["floor.gap"] == pytest.approx(-depth, abs=1e-12)
-        assert told["floor.force"] == pytest.approx(force, abs=1e-8)
-        assert told["floor.friction"] == pytest.approx(float(np.linalg.norm(rub)), rel=1e-6, abs=1e-8)
+        reported = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+        assert reported["floor.gap"] == pytest.approx(-depth, abs=1e-12)
+        assert reported["floor.force"] == pytest.approx(force, abs=1e-8)
+        assert reported["floor.friction"] == pytest.approx(float(np.linalg.norm(rub)), rel=1e-6, abs=1e-8)
         pressed += force > 0
     assert 3 < pressed < 27
 
@@ -219,11 +219,11 @@ def test_a_spring_between_links_pulls_along_the_line(file: Path) -> None:
     pull = 90.0 * (length - 0.3) + 2.0 * (w - v) @ way / length
     wanted = g(0.0, x, [*(pull * way / length), *(-pull * way / length)])
     assert f(0.0, x) == pytest.approx(wanted, abs=1e-12 * np.abs(wanted).max())
-    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
-    assert told["rope.force"] == pytest.approx(pull)
+    reported = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    assert reported["rope.force"] == pytest.approx(pull)
 
 
-def test_what_cannot_touch_is_told_at_once(file: Path) -> None:
+def test_what_cannot_touch_is_reported_at_once(file: Path) -> None:
     model = model_of(file)
     arm, z = model.mechanics, (0, 0, 1)
     floor = PlaneSurface(arm.point("ground"), z)

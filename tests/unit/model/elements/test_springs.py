@@ -131,7 +131,7 @@ def test_gravity_gradient_is_that_of_two_masses_on_a_bar() -> None:
     assert f.outputs(0.0, f.x0) == pytest.approx([500.0], rel=1e-15)
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     model, O, P = slider()
     far = me.Point("far")
     model.add(SpringDamper("a", (O, P)))
@@ -141,11 +141,11 @@ def test_everything_wrong_is_told_at_once() -> None:
     model.add(GravityGradient("f", me.RigidBody("moon"), O, mu="earth"))
     with pytest.raises(ModelError) as caught:
         check_model(model)
-    told = str(caught.value)
+    message = str(caught.value)
     for part in (
         "a: it has neither stiffness, law nor damping", "b: both ends are P", "b: stiffness is -1", "b: only is 'both'",
         "c: the way is not known", "c: it has both stiffness and law",
         "e: area is -1", "e: coefficient is nan", "e: still is 0", "e: the velocity of far is not known",
         "f: moon is no body of the mechanics", "f: mu is the text 'earth'", "test_springs.py:",
     ):  # fmt: skip
-        assert part in told, (part, told)
+        assert part in message, (part, message)

@@ -294,7 +294,7 @@ def test_fmus_strike_the_rocker_as_by_hand(known, e, way, tmp_path):
         assert lost == pytest.approx(0.5 * (1 - kept**2) * rate**2 / (normal @ answer), rel=1e-9, abs=drift)
 
 
-def test_a_start_inside_of_the_stop_is_told():
+def test_a_start_inside_of_the_stop_is_reported():
     """The rocker starts at -2.35285 rad: beyond a stop at -2.4 rad."""
     model = load(MODELS / "four_bar.py")
     model.add(Impact("stop", -sm.Float(2.4) - sum(model.mechanics.q), restitution=0.5, unit="rad"))
@@ -317,7 +317,7 @@ def test_loops_that_do_not_close_at_tried_numbers_have_sizes(monkeypatch):
     monkeypatch.setattr(
         event_requirements,
         "estimate_switching_scales",
-        lambda *told: found.append(estimate_switching_scales(*told)) or found[-1],
+        lambda *reported: found.append(estimate_switching_scales(*reported)) or found[-1],
     )
     derive(model, constraints="attractor")
     assert any(2**-12 < size < 2**-8 for size in found[-1])

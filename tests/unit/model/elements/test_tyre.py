@@ -84,8 +84,8 @@ def test_force_and_slope_over_the_slip_angle_are_the_closed_form(law, closed):
 
 def forces(f, x: np.ndarray) -> tuple[float, float]:
     """Along the heading, and lateral."""
-    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
-    return told["tyre.driving"], told["tyre.lateral"]
+    reported = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    return reported["tyre.driving"], reported["tyre.lateral"]
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +171,8 @@ def test_a_driven_wheel_has_less_trail_by_the_equivalent_slip():
     B, C, D, E = TRAIL
     arm = D * np.cos(C * np.arctan(B * slip - E * (B * slip - np.arctan(B * slip))))
     M_z = -arm * np.cos(np.arctan(tangent)) * V_x / travelling * forces(f, x)[1]
-    told = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
-    assert told["tyre.aligning"] == pytest.approx(M_z, rel=1e-12)
+    reported = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
+    assert reported["tyre.aligning"] == pytest.approx(M_z, rel=1e-12)
     assert f(0.0, x)[5] == pytest.approx(M_z / 0.5, rel=1e-12)
 
 
@@ -202,15 +202,15 @@ def test_a_deflection_follows_the_slip_over_the_relaxation_length():
 def test_a_lifted_wheel_has_no_force():
     f = rhs(wheel(BRUSH, load=1e3 * sm.sin(t)), method="tmt")
     x = np.array([0, 0, 0, 8.0, 0.7, 0, 10.0])
-    told = {time: dict(zip(f.output_names, f.outputs(time, x), strict=True)) for time in (1.0, 4.0)}
-    assert told[1.0]["tyre.lateral"] < -50
-    assert told[4.0]["tyre.lateral"] == told[4.0]["tyre.driving"] == 0.0
+    reported = {time: dict(zip(f.output_names, f.outputs(time, x), strict=True)) for time in (1.0, 4.0)}
+    assert reported[1.0]["tyre.lateral"] < -50
+    assert reported[4.0]["tyre.lateral"] == reported[4.0]["tyre.driving"] == 0.0
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     N = me.ReferenceFrame("N")
     far = me.Point("far")
-    for contact, law, more, told in (
+    for contact, law, more, reported in (
         (far, BRUSH, {}, "the velocity of far is not known"),
         (far, Brush(-1.0, 0.0), {"centre": far}, "cornering is -1"),
         (far, Brush(-1.0, 0.0), {"centre": far}, "friction is 0"),
@@ -232,4 +232,4 @@ def test_everything_wrong_is_told_at_once() -> None:
         model.add(Tyre("wrong", contact, heading=N.x, law=law, **{"load": 1.0, **more}))
         with pytest.raises(ModelError, match="Tyre wrong") as caught:
             check_model(model)
-        assert told in str(caught.value)
+        assert reported in str(caught.value)

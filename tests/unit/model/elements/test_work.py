@@ -57,11 +57,11 @@ def test_work_is_what_energies_say():
     assert (np.diff(work["damper"]) <= 0).all()
     kinetic = (0.08 + 1.5 * 0.4**2) * u**2 / 2
     assert sum(work.values()) == pytest.approx(kinetic - kinetic[0], abs=1e-8)
-    told = dict(zip(f.output_names, f.outputs(0.0, f.x0), strict=True))
-    assert told["motor.power"] == pytest.approx(0.7 * 0.5, rel=1e-14)
+    reported = dict(zip(f.output_names, f.outputs(0.0, f.x0), strict=True))
+    assert reported["motor.power"] == pytest.approx(0.7 * 0.5, rel=1e-14)
 
 
-def test_what_is_no_load_is_told():
+def test_what_is_no_load_is_reported():
     model, given = pendulum()
     far = me.Point("far")
     for k, load in enumerate(("gravity", (far, given["gravity"][1]), (far, 3), (sm.Symbol("x"), given["gravity"][1]))):

@@ -45,7 +45,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_fault_is_told_with_a_remedy(fault):
+def test_the_fault_is_reported_with_a_remedy(fault):
     given, message = FAULTS[fault]
     with pytest.raises(ModelError) as caught:
         FlexibleBody("arm", **given)
@@ -53,13 +53,13 @@ def test_the_fault_is_told_with_a_remedy(fault):
     assert "→" in str(caught.value)
 
 
-def test_several_faults_are_told_at_once():
+def test_several_faults_are_reported_at_once():
     with pytest.raises(ModelError) as caught:
         FlexibleBody("arm", **arrays(mass=np.ones(4), stiffness=[1.0], rotations=np.zeros((1, 5, 3))))
     assert len(caught.value.faults) == 3
 
 
-def test_mechanics_that_lack_the_body_are_told():
+def test_mechanics_that_lack_the_body_are_reported():
     body, other = FlexibleBody("arm", **arrays()), FlexibleBody("leg", **arrays())
     model = pinned_body(body)
     assert isinstance(model, Model)
@@ -68,7 +68,7 @@ def test_mechanics_that_lack_the_body_are_told():
         check_model(model)
 
 
-def test_a_name_that_stands_twice_is_told():
+def test_a_name_that_stands_twice_is_reported():
     body = FlexibleBody("arm", **arrays())
     model = pinned_body(body)
     model.add(body)
@@ -76,7 +76,7 @@ def test_a_name_that_stands_twice_is_told():
         check_model(model)
 
 
-def test_nodes_that_do_not_exist_and_unknown_rotations_are_told():
+def test_nodes_that_do_not_exist_and_unknown_rotations_are_reported():
     body = FlexibleBody("arm", **arrays())
     with pytest.raises(ModelError, match="its nodes are 0 to 4"):
         body.point(5)

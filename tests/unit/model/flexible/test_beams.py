@@ -331,12 +331,12 @@ def test_a_beam_tells_all_its_faults_at_once():
     ("make", "sizes"),
     [(BeamSection.circle, (-0.1,)), (BeamSection.circle, (0.1, 0.1)), (BeamSection.rectangle, (0.0, 0.1))],
 )
-def test_a_section_that_does_not_exist_is_told(make, sizes):
+def test_a_section_that_does_not_exist_is_reported(make, sizes):
     with pytest.raises(ModelError, match="in m"):
         make(*sizes)
 
 
-def test_a_limit_below_all_modes_of_a_beam_is_told():
+def test_a_limit_below_all_modes_of_a_beam_is_reported():
     with pytest.raises(ModelError, match="no mode of bending_y is below"):
         slender(["bending_y"], up_to="0.1 Hz")
 

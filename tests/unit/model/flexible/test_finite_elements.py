@@ -151,12 +151,12 @@ def test_all_modes_below_a_limit_are_found_whatever_their_number(interfaces):
     assert few.frequencies() == pytest.approx(many.frequencies(), rel=1e-9)
 
 
-def test_a_limit_that_no_mode_reaches_is_told():
+def test_a_limit_that_no_mode_reaches_is_reported():
     with pytest.raises(ModelError, match=r"modes lie below 1e[+]12 Hz"):
         reduced(modes=30, up_to=1e12)
 
 
-def test_a_part_that_hangs_on_nothing_is_told():
+def test_a_part_that_hangs_on_nothing_is_reported():
     """Two boxes beside each other in one pair of matrices, and the root is one's."""
     K, M, nodes, root, _ = box()
     K, M = (scipy.sparse.block_diag([matrix, matrix], format="csr") for matrix in (K, M))
@@ -187,7 +187,7 @@ def _faults() -> dict[str, tuple[dict, str]]:
 
 
 @pytest.mark.parametrize("fault", _faults())
-def test_what_does_not_fit_is_told(fault):
+def test_what_does_not_fit_is_reported(fault):
     changes, message = _faults()[fault]
     with pytest.raises(ModelError, match=message):
         reduced(**changes)

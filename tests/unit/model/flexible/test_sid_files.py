@@ -120,7 +120,7 @@ def test_a_body_that_cannot_be_is_refused(tmp_path):
         FlexibleBody.from_sid("body", path)
 
 
-def test_a_file_that_is_none_is_told(tmp_path):
+def test_a_file_that_is_none_is_reported(tmp_path):
     with pytest.raises(ModelError, match="cannot be read"):
         FlexibleBody.from_sid("body", tmp_path / "missing.SID_FEM")
     (tmp_path / "text.SID_FEM").write_text("nothing\n")

@@ -138,7 +138,7 @@ def test_files_are_read_beside_the_script_and_written_elsewhere(tmp_path: Path) 
         (MECHANICS + "kane.kanes_equations([bob], [*loads, (P, 0 * N.x, 'drag')])\n", "load 2 has 3 parts"),
     ],
 )
-def test_a_script_that_ends_early_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_script_that_ends_early_is_reported_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(ModelError, match=said):
         run_script(written(tmp_path, text))
 

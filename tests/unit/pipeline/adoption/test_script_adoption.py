@@ -160,11 +160,11 @@ def test_debug_shows_where_the_script_s_process_failed(tmp_path: Path, monkeypat
     monkeypatch.undo()
     script = tmp_path / "wrong.py"
     script.write_text("def fall():\n    raise KeyError('pit')\n\nfall()\n")
-    told, traced = (
+    result, traced = (
         CliRunner().invoke(commands, ["adopt", str(script), *options]).output for options in ([], ["--debug"])
     )
     assert "in adopt_script" in traced
-    assert "Traceback" not in told
+    assert "Traceback" not in result
 
 
 def test_expressions_of_each_other_stay_expressions(tmp_path: Path) -> None:
@@ -252,11 +252,11 @@ def test_inputs_are_functions_that_nothing_determines_and_forces_without_value(t
     assert "F" not in found
 
 
-@pytest.mark.parametrize(("force", "told"), [
+@pytest.mark.parametrize(("force", "expected"), [
     ("s, F = me.dynamicsymbols('s'), sm.Symbol('F')\n", "F (0 assumed), s (0 assumed; it changes later)"),
     ("s, F = me.dynamicsymbols('s F')\n", "s (0 assumed; it changes later), F (0.5 assumed; it changes later)"),
 ])  # fmt: skip
-def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: str, told: str) -> None:
+def test_a_force_that_is_made_in_the_integrand_is_reported(tmp_path: Path, force: str, expected: str) -> None:
     inside = "s" if "Symbol" in force else "s, F"
     values = "np.sin(t)" if "Symbol" in force else "np.sin(t), 0.5 + t"
     script = written(tmp_path, MECHANICS + force + (
@@ -265,7 +265,7 @@ def test_a_force_that_is_made_in_the_integrand_is_told(tmp_path: Path, force: st
         f"solve_ivp(lambda t, x: f(*x, {values}).ravel(), [0, 3], [0.3, -0.2])\n"
     ))  # fmt: skip
     done = CliRunner().invoke(commands, ["adopt", str(script)])
-    assert set(told.split(", ")) == set(done.output.split("no signal found: ")[1].splitlines()[0].split(", "))
+    assert set(expected.split(", ")) == set(done.output.split("no signal found: ")[1].splitlines()[0].split(", "))
 
 
 @pytest.mark.parametrize(("law", "doubt"), [
@@ -321,7 +321,7 @@ def test_of_many_starts_the_first_are_named(tmp_path: Path) -> None:
     assert line.endswith("x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11 and 28 more")
 
 
-def test_what_the_script_integrates_beside_its_speeds_is_told(tmp_path: Path) -> None:
+def test_what_the_script_integrates_beside_its_speeds_is_reported(tmp_path: Path) -> None:
     text = MECHANICS + (
         "s = me.dynamicsymbols('s')\nloads += [(A, s * N.z)]\nkane.kanes_equations([bob], loads)\n"
         "f = sm.lambdify([q, u, s, m, g, l], kane.rhs())\n"

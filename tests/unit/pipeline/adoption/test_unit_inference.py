@@ -106,7 +106,7 @@ def test_a_contradiction_names_both_places() -> None:
     assert rod.mass == m
 
 
-def test_a_constraint_that_contradicts_the_geometry_is_told_alone() -> None:
+def test_a_constraint_that_contradicts_the_geometry_is_reported_alone() -> None:
     mechanics = cart_with_spring_pendulum()
     x, q = mechanics.q
     a, b = sm.symbols("a b")

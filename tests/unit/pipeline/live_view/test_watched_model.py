@@ -33,7 +33,7 @@ def saved(path: Path, text: str) -> None:
     os.utime(path, ns=(later, later))
 
 
-def test_a_wrong_model_is_told_and_the_last_motion_stays(model_file: Path, tmp_path: Path) -> None:
+def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, tmp_path: Path) -> None:
     watched = WatchedModel(model_file, tmp_path, validates=False)
     watched.renew()
     first = watched.state

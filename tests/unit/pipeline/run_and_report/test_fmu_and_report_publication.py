@@ -122,7 +122,7 @@ def test_a_report_of_a_failure_is_no_pass(folder: Path) -> None:
     assert (result.exit_code, "it failed" in result.stdout) == (1, True)
 
 
-def test_what_cannot_be_checked_is_told(folder: Path) -> None:
+def test_what_cannot_be_checked_is_reported(folder: Path) -> None:
     (folder / "other.html").write_text("<html><title>holidays</title></html>")
     (folder / "other.fmu").write_bytes(b"nothing")
     with pytest.raises(PackageError, match="names no FMU"):
@@ -309,7 +309,7 @@ mb2fmu.cli.main()
 
 @posix
 @pytest.mark.parametrize("limit", [*by_night(500, 200_000), None])
-def test_no_room_for_a_file_is_told_and_changes_nothing(model: Path, folder: Path, tmp_path_factory, limit) -> None:
+def test_no_room_for_a_file_is_reported_and_changes_nothing(model: Path, folder: Path, tmp_path_factory, limit) -> None:
     """Files may not grow beyond a limit: it strikes at another place each time, and is a fault of ours at none."""
     before, scratch = contents(folder), tmp_path_factory.mktemp("scratch")
     limit = limit or len(before["Swing.fmu"]) - 1

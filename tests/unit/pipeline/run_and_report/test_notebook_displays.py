@@ -63,14 +63,14 @@ def loading_until_told() -> Iterator[str]:
 
     Frames that are closed off run in a process of their own, for which no browser waits.
     """
-    told = threading.Event()
+    notified = threading.Event()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/told":
-                told.set()
+                notified.set()
             else:
-                told.wait(30.0)
+                notified.wait(30.0)
             self.send_response(204)
             self.end_headers()
 
@@ -84,7 +84,7 @@ def loading_until_told() -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
-            told.set()
+            notified.set()
             server.shutdown()
             thread.join()
 
@@ -94,8 +94,8 @@ def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         pytest.skip("chromium is not installed on this machine")
-    told = "default-src 'none'; style-src 'unsafe-inline'; script-src 'none'"
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
+    reported = "default-src 'none'; style-src 'unsafe-inline'; script-src 'none'"
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{reported}">'
     frames = [
         notebook_displays._embed_page_in_frame(
             f"{policy}<body style='margin:0'><p style='margin:0;height:{high}px'></body>".encode(), "a", 300

@@ -84,7 +84,7 @@ class Neighbour(NotANumberAfterTwoSteps):
 def test_all_but_the_first_experiment_run_beside_another_instance(
     several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A unit whose second instance in a process is another is told; one that can be there once is alone."""
+    """A unit whose second instance in a process is another is reported; one that can be there once is alone."""
     monkeypatch.setattr(fmu_run_process, "INSTANCE_CLASSES", {("CoSimulation", 2): Neighbour})
     monkeypatch.setattr(Neighbour, "seen", [])
     np.save(tmp_path / "held.npy", np.zeros((2, 0)))

@@ -214,7 +214,7 @@ def test_times_are_possible_or_refused(stop, step, usual_stop, usual_step) -> No
 
 
 @pytest.mark.parametrize("time", [0, -1.0, math.inf, math.nan, "5", True, np.ones(2)])
-def test_times_that_are_none_are_all_told(oscillator: Path, time) -> None:
+def test_times_that_are_none_are_all_reported(oscillator: Path, time) -> None:
     with pytest.raises(ValidationError) as caught:
         mb2fmu.simulate(oscillator, stop=time, step=time)
     assert len(caught.value.faults) == 2
@@ -235,7 +235,7 @@ def test_results_are_printed_on_a_line(oscillator: Path, unit: Path) -> None:
         assert "\n" not in text
 
 
-def test_all_faults_of_inputs_are_told_at_once() -> None:
+def test_all_faults_of_inputs_are_reported_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
         read_inputs({"a": "t +", "b": "1", "c": "tan(pi/2*0) + nothing"}, (), {"a": "N", "c": "N"}, 1.0)
     assert len(caught.value.faults) == 3
@@ -309,7 +309,7 @@ RANGES = {'model.coordinate(x, 1.0, "m")': 'model.coordinate(x, 1.0, "m", min=-0
           'model.speed(v, 0.0, "m/s")': 'model.speed(v, 0.0, "m/s", min=-3.0)'}  # fmt: skip
 
 
-def test_a_range_that_is_left_is_told(tmp_path: Path) -> None:
+def test_a_range_that_is_left_is_reported(tmp_path: Path) -> None:
     """x = cos 2t is below -0.5 from t = pi/3 on; it touches 1 m and v stays above -3 m/s, which is nothing to tell."""
     text = OSCILLATOR
     for old, new in RANGES.items():

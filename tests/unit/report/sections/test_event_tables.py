@@ -113,7 +113,7 @@ def test_a_contact_has_one_strip_under_its_name():
     assert last.endswith(" to 1.2 s")
 
 
-def test_long_labels_of_strips_are_cut_and_told_whole():
+def test_long_labels_of_strips_are_cut_and_reported_whole():
     label = "a" * 100
     root = etree.fromstring(draw_chart(Chart("c", "t", (), strips=(ModeStrip(label, ((0.0, 1.0, "up", "true"),)),))))
     (text,) = (each for each in root.iter("text") if each.get("class") == "label")

@@ -37,23 +37,23 @@ def test_the_pose_of_a_mass_is_refused(tmp_path: Path) -> None:
         Model.from_urdf(path)
 
 
-@pytest.mark.parametrize(("more", "told"), [
+@pytest.mark.parametrize(("more", "expected"), [
     ('<dynamics dampng="0.5"/>', "dynamics> cannot have the attribute dampng"),
     ('<mimic joint="pad" multiplyer="2"/>', "mimic> cannot have the attribute multiplyer"),
     ('<mimic jont="pad"/>', "mimic> cannot have the attribute jont"),
     ('<axis xzy="0 1 0"/>', "axis> cannot have the attribute xzy"),
 ])  # fmt: skip
-def test_a_misspelt_attribute_of_a_joint_that_moves_is_the_one_fault(tmp_path: Path, more: str, told: str) -> None:
+def test_a_misspelt_attribute_of_a_joint_that_moves_is_the_one_fault(tmp_path: Path, more: str, expected: str) -> None:
     path = tmp_path / "hand.urdf"
     text = HAND.replace('<axis xyz="0 0 1"/>', "") if "axis" in more else HAND
     path.write_text(text.format(sensor="", more=more), encoding="utf-8")
     with pytest.raises(ModelError) as caught:
         Model.from_urdf(path)
     (fault,) = caught.value.faults
-    assert told in fault.what
+    assert expected in fault.what
 
 
-def test_a_vendors_attribute_is_told_and_refuses_nothing(tmp_path: Path) -> None:
+def test_a_vendors_attribute_is_reported_and_refuses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hand.urdf"
     text = HAND.replace('<link name="palm"/>', '<link name="palm" colour="red"/>')
     path.write_text(text.format(sensor="", more='<dynamics damping="0.1" mu_coulomb="1"/>'), encoding="utf-8")

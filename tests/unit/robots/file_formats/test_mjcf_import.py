@@ -32,7 +32,7 @@ def body(*inside: str) -> str:
     return f'<mujoco model="m">\n<worldbody><body name="b"><geom size="1"/>\n{lines}\n</body></worldbody></mujoco>'
 
 
-def test_what_is_left_out_or_assumed_is_told() -> None:
+def test_what_is_left_out_or_assumed_is_reported() -> None:
     robot = read_mjcf(EVERYTHING.encode(), PATH, read_included_file)
     notes = " | ".join(robot.notes)
     assert "contact is left out" in notes
@@ -44,10 +44,10 @@ def test_what_is_left_out_or_assumed_is_told() -> None:
 
 def test_everything_of_mujocos_own_model_that_is_not_honoured_is_refused_by_name() -> None:
     found = faults(mujoco_test_model().decode())
-    told = " | ".join(found.values())
+    reported = " | ".join(found.values())
     for words in ("density=", "viscosity=", "gravcomp=", "is a mesh", "<spatial", "<intvelocity>", "site=",
                   'dyntype="filter"', 'dyntype="integrator"', "actearly="):  # fmt: skip
-        assert words in told
+        assert words in reported
     assert "test.xml:94" in found  # the mesh
 
 
@@ -75,7 +75,7 @@ def test_everything_of_mujocos_own_model_that_is_not_honoured_is_refused_by_name
         ('<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="x"/>', "XInclude"),
     ],
 )
-def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
+def test_a_fault_is_reported_with_its_line(inside: str, word: str) -> None:
     assert word in faults(body(inside))["test.xml:3"]
 
 
@@ -83,22 +83,22 @@ def test_what_says_that_its_effect_is_not_there_is_no_fault() -> None:
     inside = '<body name="a" mocap="false" gravcomp="0"><joint springdamper="0 0"/></body>'
     text = f"<mujoco><worldbody>{inside}</worldbody></mujoco>"
     assert read_mjcf(text.encode(), PATH, read_included_file).joints
-    told = faults(text.replace('"0"', '"0.5"').replace("false", "true").replace("0 0", "0 1"))
-    assert len(told) == 1
-    assert all(word in told["test.xml:1"] for word in ("mocap=", "gravcomp=", "springdamper="))
+    found_faults = faults(text.replace('"0"', '"0.5"').replace("false", "true").replace("0 0", "0 1"))
+    assert len(found_faults) == 1
+    assert all(word in found_faults["test.xml:1"] for word in ("mocap=", "gravcomp=", "springdamper="))
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     text = body('<joint name="j" axis="0 0 0"/>', '<geom type="cube" size="1"/>', '<joint name="j" stiffness="-2"/>')
     tail = (
         '<actuator>\n<motor joint="k"/><muscle joint="j"/></actuator><tendon><fixed><joint joint="x" coef="1"/></fixed>'
     )
     tail += '</tendon>\n<equality><connect body1="b" body2="w"/><flex/><joint joint1="j" joint2="q"/></equality>'
     tail += "<extension/></mujoco>"
-    told = " | ".join(faults(text.replace("</mujoco>", tail)).values())
+    found_faults = " | ".join(faults(text.replace("</mujoco>", tail)).values())
     for words in ("axis of joint j", '"cube"', "joints are called j", "stiffness of joint j", "'k'", "<muscle>", "'x'",
                   "'w'", "<flex>", "'q'", "<extension>"):  # fmt: skip
-        assert words in told
+        assert words in found_faults
 
 
 @pytest.mark.parametrize("row", ['<weld body1="b" body2="b"/>', '<connect body1="b" body2="b" anchor="0 0 0"/>'])
@@ -109,12 +109,12 @@ def test_a_loop_of_a_body_with_itself_is_refused(row: str) -> None:
 
 def test_two_bodies_of_one_name_are_one_fault() -> None:
     inner = '<joint name="j"/><geom size="1"/><body name="b"><joint name="k"/><geom size="1"/></body>'
-    (told,) = faults(body(inner)).values()
-    assert "2 links are called b" in told
-    assert "itself" not in told
+    (reported,) = faults(body(inner)).values()
+    assert "2 links are called b" in reported
+    assert "itself" not in reported
 
 
-def test_included_files_stand_in_the_folder_and_their_lines_are_told(tmp_path: Path) -> None:
+def test_included_files_stand_in_the_folder_and_their_lines_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "a.xml").write_text(
@@ -138,8 +138,10 @@ def test_nested_defaults_without_end_and_entities_are_refused() -> None:
     deep = "<default>" * 5000 + "</default>" * 5000
     assert "nested too deep" in " ".join(faults(f"<mujoco>{deep}</mujoco>").values())
     assert "no name" in " ".join(faults("<mujoco><default><default/></default><worldbody/></mujoco>").values())
-    told = " ".join(faults('<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><mujoco>&e;</mujoco>').values())
-    assert "document type" in told
+    found_faults = " ".join(
+        faults('<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/hostname">]><mujoco>&e;</mujoco>').values()
+    )
+    assert "document type" in found_faults
 
 
 @pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "ellipsoid", "box"])

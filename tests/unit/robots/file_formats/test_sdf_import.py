@@ -149,12 +149,12 @@ def test_without_a_joint_to_the_world_gravity_is_that_of_the_turned_root() -> No
         (HINGE.replace("0 0 1", "0 0 1_0"), "1_0"),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
-    told = faults(model(TWO, inside))
-    assert word in told
-    assert "test.sdf:" in told
+def test_a_fault_is_reported_with_its_line(inside: str, word: str) -> None:
+    found_faults = faults(model(TWO, inside))
+    assert word in found_faults
+    assert "test.sdf:" in found_faults
     for what, count in (("j goes", 1), ("circle", 1), ("(to ", 0), ("(behind ", 0)):  # once, in the file's own names
-        assert told.count(what) <= count
+        assert found_faults.count(what) <= count
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,9 @@ def test_a_fault_is_told_with_its_line(inside: str, word: str) -> None:
     ],
 )
 def test_a_name_that_stands_twice_is_one_fault(inside: str) -> None:
-    told = faults(model(TWO, HINGE, inside))
-    assert " | " not in told
-    assert told.startswith("test.sdf:4: 2 links, joints or frames are called")
+    found_faults = faults(model(TWO, HINGE, inside))
+    assert " | " not in found_faults
+    assert found_faults.startswith("test.sdf:4: 2 links, joints or frames are called")
 
 
 def test_a_link_without_inertial_weighs_what_sdf_says(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_rotors_in_drakes_words_are_felt_at_their_joints(tmp_path: Path) -> None
     assert worst_against_second_reading(path) < 1.0
 
 
-def test_versions_that_are_too_old_or_none_are_told() -> None:
+def test_versions_that_are_too_old_or_none_are_reported() -> None:
     text = model(TWO, HINGE)
     assert "version 1.0 of SDF" in faults(text.replace('"1.9"', '"1.0"'))
     assert 'version of <sdf> is "new"' in faults(text.replace('"1.9"', '"new"'))
@@ -250,7 +250,7 @@ def test_versions_that_are_too_old_or_none_are_told() -> None:
     assert any("does not say its version" in note for note in unsaid.notes)
 
 
-def test_what_stands_still_in_a_world_is_left_out_and_told(tmp_path: Path) -> None:
+def test_what_stands_still_in_a_world_is_left_out_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "robot.sdf"
     ground = '<model name="ground"><static>true</static><link name="plane"/></model>'
     path.write_text(ARM.replace("<model name", f"{ground}<model name", 1))
@@ -263,12 +263,12 @@ def test_what_stands_still_in_a_world_is_left_out_and_told(tmp_path: Path) -> No
 
 def test_what_a_world_does_to_its_models_is_refused() -> None:
     inside = model(TWO, HINGE).replace('<model name="m">', '<world name="w"><frame name="f"/><model name="m">')
-    told = faults(inside.replace("</sdf>", '<joint name="k" type="fixed"/></world></sdf>'))
-    assert "<frame> in <world>" in told
-    assert "<joint> in <world>" in told
+    found_faults = faults(inside.replace("</sdf>", '<joint name="k" type="fixed"/></world></sdf>'))
+    assert "<frame> in <world>" in found_faults
+    assert "<joint> in <world>" in found_faults
 
 
-def test_a_joint_that_moves_nothing_is_told_by_its_link_in_the_file(tmp_path: Path) -> None:
+def test_a_joint_that_moves_nothing_is_reported_by_its_link_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     body = '<body name="{}" pos="0 0 -1"><joint name="{}" pos="0.1 0 0" axis="1 0 0"/>{}</body>'
     bodies = body.format("arm", "a", '<geom size="0.1"/>') + body.format("flag", "b", "")
@@ -279,7 +279,7 @@ def test_a_joint_that_moves_nothing_is_told_by_its_link_in_the_file(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["world", "__model__", "__root__"])
 @pytest.mark.parametrize("kind", ["link", "frame"])
-def test_a_name_that_sdf_keeps_for_itself_is_told_with_its_remedy(kind: str, name: str) -> None:
+def test_a_name_that_sdf_keeps_for_itself_is_reported_with_its_remedy(kind: str, name: str) -> None:
     with pytest.raises(ModelError) as caught:
         read_sdf(model(f'<{kind} name="{name}"/>', TWO, HINGE).encode(), Path("test.sdf"), read_included_file)
     fault = caught.value.faults[0]
@@ -293,10 +293,10 @@ def test_what_a_refused_joint_holds_is_no_second_root(joint: str) -> None:
     assert "no parent" not in faults(model(TWO, joint))
 
 
-def test_all_faults_are_told_at_once_and_several_models_are_refused() -> None:
-    told = faults(model(TWO, '<joint name="j" type="gearbox"/>', "<static>1</static>", '<link name="b"/>'))
+def test_all_faults_are_reported_at_once_and_several_models_are_refused() -> None:
+    found_faults = faults(model(TWO, '<joint name="j" type="gearbox"/>', "<static>1</static>", '<link name="b"/>'))
     for word in ("'gearbox'", "static", "are called b"):
-        assert word in told
+        assert word in found_faults
     assert "2 models" in faults('<sdf version="1.9"><model name="a"/><model name="b"/></sdf>')
     assert "root element" in faults("<robot/>")
     assert np.isfinite(read_sdf(ARM.encode(), Path("a.sdf"), read_included_file).links[0].line)

@@ -51,7 +51,7 @@ def test_an_inertia_is_turned_from_its_origin_to_the_link() -> None:
     assert np.max(np.abs(inertial.inertia - given)) > 1e-3
 
 
-def test_all_faults_are_told_at_once_with_their_lines() -> None:
+def test_all_faults_are_reported_at_once_with_their_lines() -> None:
     text = robot(
         link("a"),  # line 3
         link("a"),
@@ -78,7 +78,7 @@ def test_all_faults_are_told_at_once_with_their_lines() -> None:
     assert "cannot have <lnik>" in found["15"]
 
 
-def test_two_roots_are_told_unless_a_broken_joint_explains_them() -> None:
+def test_two_roots_are_reported_unless_a_broken_joint_explains_them() -> None:
     links = [link(name) for name in "abc"]
     whole = joint("k", "revolute", "b", "c")
     assert "2 links have no parent: a, b" in faults(robot(*links, whole))["4"]
@@ -99,7 +99,7 @@ def test_two_roots_are_told_unless_a_broken_joint_explains_them() -> None:
         assert re.search(r"have no parent: a, (b, )?d, e", " ".join(more.values()))
 
 
-def test_nothing_is_told_that_only_follows_from_another_fault() -> None:
+def test_nothing_is_reported_that_only_follows_from_another_fault() -> None:
     tree = [link("a"), link("b"), joint("j", "revolute", "a", "b")]
     assert faults(robot(*tree, "<link/>\n")) == {"6": " <link> has no name"}
     assert faults(robot(*tree, '<link name=" "/>\n')) == {"6": " name of <link> is empty"}
@@ -108,7 +108,7 @@ def test_nothing_is_told_that_only_follows_from_another_fault() -> None:
     assert faults(robot(link("a"), link("b"), joint("", "revolute", "a", "b"))) == {"5": " name of <joint> is empty"}
 
 
-def test_a_negative_mass_is_told_with_the_other_faults() -> None:
+def test_a_negative_mass_is_reported_with_the_other_faults() -> None:
     negative = link("b").replace('mass value="', 'mass value="-')
     found = faults(robot(link("a"), negative, joint("j", "hinge", "a", "b")))
     assert "link b cannot be a body: its mass is -" in found["4"]
@@ -188,7 +188,7 @@ def test_what_acts_elsewhere_in_a_joint_is_named_with_its_place_here() -> None:
     assert "<joint_properties> in joint j is left out: damping and friction count in <dynamics>" in notes
 
 
-def test_extensions_of_other_tools_are_left_out_and_told() -> None:
+def test_extensions_of_other_tools_are_left_out_and_reported() -> None:
     text = robot(link("a"), link("b"), joint("j", "revolute", "a", "b"), "<gazebo/>", "<vendor_thing/>", name="")
     notes = " ".join(read(text).notes)
     assert "<gazebo>" in notes

@@ -1,4 +1,4 @@
-"""Macros of xacro files: expanded by a package where there is one, the same for both imports, and told where not."""
+"""Macros of xacro files: expanded by a package where there is one, same for both imports, and reported where not."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_macros_are_expanded_for_both_imports(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("package")
-def test_what_the_package_refuses_is_told(file: Path) -> None:
+def test_what_the_package_refuses_is_reported(file: Path) -> None:
     file.write_text(TEXT.replace("${m}", "${fault}"))
     with pytest.raises(ModelError, match=r"cannot be expanded:\s+.*arm.urdf.xacro: RuntimeError: no such macro"):
         pipeline.derive(file)

@@ -393,7 +393,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_settings_are_told_with_what_where_and_what_to_do(arm: Path, case: str) -> None:
+def test_wrong_settings_are_reported_with_what_where_and_what_to_do(arm: Path, case: str) -> None:
     settings, words = WRONG[case]
     with pytest.raises(Mb2FmuError) as caught:
         pipeline.Model.from_urdf(arm, **settings)
@@ -403,7 +403,7 @@ def test_wrong_settings_are_told_with_what_where_and_what_to_do(arm: Path, case:
     assert fault.remedy
 
 
-def test_wrong_arrays_are_told_by_file_and_name(arm: Path) -> None:
+def test_wrong_arrays_are_reported_by_file_and_name(arm: Path) -> None:
     (arm.parent / "a.npz").write_bytes(b"no archive")
     np.savez(arm.parent / "b.npz", nodes=np.zeros((2, 3)), mesh=[1.0])
     moving = elastic_arrays()

@@ -79,7 +79,7 @@ def test_they_are_proven(file: Path, tmp_path: Path, what: str) -> None:
     assert pipeline.run(model_of(file, what), tmp_path / "out").passed
 
 
-def test_two_with_one_gap_are_told(file: Path) -> None:
+def test_two_with_one_gap_are_reported(file: Path) -> None:
     model: Any = model_of(file)
     for name in ("a", "b"):
         model.add(Impact(name, 1 - model.mechanics.position["j2"], unit="rad"))

@@ -226,7 +226,7 @@ def test_a_force_of_wrong_sign_is_seen(file: Path, monkeypatch: pytest.MonkeyPat
     assert worst_of(pipeline.derive(file)) > 1e6
 
 
-def test_all_faults_are_told_at_once(file: Path) -> None:
+def test_all_faults_are_reported_at_once(file: Path) -> None:
     model = pipeline.Model.from_urdf(file, loads=[])
     arm, push, other = model.mechanics, me.dynamicsymbols("push"), sm.Symbol("other")
     model.input(push, 0.0, "N.m")

@@ -67,14 +67,14 @@ def test_the_reference_has_its_own(tmp_path: Path) -> None:
     assert list(own) == pytest.approx(list(found), rel=1e-11, abs=1e-11)
 
 
-def test_what_has_no_reaction_is_told_at_once(tmp_path: Path) -> None:
+def test_what_has_no_reaction_is_reported_at_once(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(ARM)
     with pytest.raises(ModelError) as caught:
         pipeline.derive(path, arguments={"reactions": "j1,nix,tool_joint", "outputs": "nope"})
-    told = " | ".join(str(fault) for fault in caught.value.faults)
+    reported = " | ".join(str(fault) for fault in caught.value.faults)
     for words in ("reactions names the joint nix, which does not exist", "'nope', which is no link"):
-        assert words in told
+        assert words in reported
     path.write_text(FOUR_BAR)
     path.with_name("robot.toml").write_text('reactions = ["j1"]\n' + SIDE_FILE)
     with pytest.raises(ModelError, match="loops are closed, which hold the links, too"):

@@ -22,7 +22,7 @@ FLYING = robot(link("body", 3.0), link("a"), link("b", 0.5), joint("h", "continu
 ALL = ["inverse-dynamics", "mass-matrix", "gravity-torques"]
 
 
-def told(derivation: pipeline.Derivation, x: list[float], wanted: list[float]) -> dict[str, float]:
+def evaluate_outputs(derivation: pipeline.Derivation, x: list[float], wanted: list[float]) -> dict[str, float]:
     """Output → value, at a state and accelerations, whatever the efforts are."""
     f = pipeline.right_hand_side(derivation)
     given = iter(wanted)
@@ -64,7 +64,7 @@ def test_all_are_pinocchios(tmp_path: Path, base: str, method: str) -> None:
         place, x = np.array([q[0], np.cos(q[1]), np.sin(q[1]), q[2]]), [*q, *v]
         damping, rotors = np.array([0.3, 0.1, 0.0]), np.array([0.0, 0.0002 * 50**2, 0.0])
         names = [f"{j}.{{}}_effort" for j in ("j1", "j2", "j3")]
-    found = told(derivation, x, [*a])
+    found = evaluate_outputs(derivation, x, [*a])
     M = pin.crba(model, data, place)
     M = np.triu(M) + np.triu(M, 1).T + np.diag(rotors)
     assert matrix(found, "mass_matrix", n, n) == pytest.approx(M, rel=1e-12, abs=1e-12)
@@ -86,7 +86,7 @@ def test_springs_and_tendons_count_and_actuators_do_not(tmp_path: Path) -> None:
     data.qpos[:], data.qvel[:], data.qacc[:] = random.normal(size=(3, 3))
     mujoco.mj_inverse(model, data)
     derivation = pipeline.derive(path, arguments={"quantities": ALL})
-    found = told(derivation, [*data.qpos, *data.qvel], [*data.qacc])
+    found = evaluate_outputs(derivation, [*data.qpos, *data.qvel], [*data.qacc])
     expected = data.qfrc_inverse.tolist()
     assert [found[f"{n}.required_effort"] for n in ("h", "s", "g")] == pytest.approx(expected, rel=1e-12, abs=1e-12)
 

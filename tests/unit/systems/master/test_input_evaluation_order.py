@@ -51,6 +51,6 @@ def test_a_chain_is_in_the_order_of_its_links() -> None:
     assert order_gauss_seidel_components(chain) == (1, 0)
 
 
-def test_a_wrong_sequence_is_told() -> None:
+def test_a_wrong_sequence_is_reported() -> None:
     with pytest.raises(ValueError, match="each of left, right once"):
         order_gauss_seidel_components(WIRING, ("left", "middle"))

@@ -1,4 +1,4 @@
-"""An ``.ssp`` is read as it was written; one with a mapping and transformations; what is wrong is told."""
+"""An ``.ssp`` is read as it was written; one with a mapping and transformations; what is wrong is reported."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None
         (b'startElement="left"', b'startElement="middle"', "SystemStructure.ssd:{line}: 'middle.x' names no component"),
     ],
 )
-def test_what_is_wrong_is_told(files: FileTree, tmp_path: Path, old: bytes, new: bytes, text: str) -> None:
+def test_what_is_wrong_is_reported(files: FileTree, tmp_path: Path, old: bytes, new: bytes, text: str) -> None:
     assert old in files[SSP_STRUCTURE_FILE]
     path = written(files, tmp_path, **{SSP_STRUCTURE_FILE: files[SSP_STRUCTURE_FILE].replace(old, new, 1)})
-    with pytest.raises(Mb2FmuError) as told:
+    with pytest.raises(Mb2FmuError) as raised:
         wire_loaded_system(path)
     line = files[SSP_STRUCTURE_FILE].partition(old)[0].count(b"\n") + 1
-    assert text.replace("{line}", str(line)) in str(told.value)
+    assert text.replace("{line}", str(line)) in str(raised.value)
 
 
 TERMINAL = (
@@ -170,10 +170,12 @@ def test_every_version_follows_its_schema_and_is_read_back(
     for name in (SSP_STRUCTURE_FILE, "resources/parameters.ssv", "resources/parameters.ssm"):
         content = made[name]
         assert list(find_ssp_schema_faults(name, content)) == []
-        told = etree.fromstring(content).get("version")
+        reported = etree.fromstring(content).get("version")
         said = version.removesuffix("-draft") if name == SSP_STRUCTURE_FILE else min(version, "2.0")
-        assert told == said
-        assert list(find_ssp_schema_faults(name, content.replace(f'version="{told}"'.encode(), b'version="9.0"', 1)))
+        assert reported == said
+        assert list(
+            find_ssp_schema_faults(name, content.replace(f'version="{reported}"'.encode(), b'version="9.0"', 1))
+        )
     joined = wire_loaded_system(written(made, tmp_path))
     assert (joined.wiring.links, joined.values) == (by_terminals.wiring.links, by_terminals.values)
     assert form_ssp_files(joined, version)[SSP_STRUCTURE_FILE] == made[SSP_STRUCTURE_FILE]

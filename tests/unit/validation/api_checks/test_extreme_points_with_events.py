@@ -55,7 +55,7 @@ def test_nothing_is_held_and_what_acts_at_impacts_alone_is_not_moved() -> None:
     assert any(point.inputs[0] < 0.0 for point in points)
 
 
-def test_a_rate_that_is_wrong_for_a_negative_force_is_told() -> None:
+def test_a_rate_that_is_wrong_for_a_negative_force_is_reported() -> None:
     reference, points = chosen()
     states = [reference.trajectory.names[c] for c in reference.state_columns]
     rates = {name: f"der({name})" for name in states}

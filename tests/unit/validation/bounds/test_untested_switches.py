@@ -1,4 +1,4 @@
-"""Switches that never change are told: a limit that nothing reaches is not exercised by what happens below it."""
+"""Switches that never change are reported: a limit that nothing reaches is not exercised by what happens below it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def controlled(top: float, start: float = 0.3):
     return model
 
 
-def test_limits_that_nothing_reaches_are_told_with_what_they_are():
-    told = find_untested_switches([reference_of(controlled(50.0))])
-    assert len(told) == 2
-    assert "Min(top, -5*v - 40*x): -5*v - 40*x all the time" in told
-    assert "Max(-60, Min(top, -5*v - 40*x)): Min(top, -5*v - 40*x) all the time" in told
+def test_limits_that_nothing_reaches_are_reported_with_what_they_are():
+    reported = find_untested_switches([reference_of(controlled(50.0))])
+    assert len(reported) == 2
+    assert "Min(top, -5*v - 40*x): -5*v - 40*x all the time" in reported
+    assert "Max(-60, Min(top, -5*v - 40*x)): Min(top, -5*v - 40*x) all the time" in reported
 
 
 def test_limits_that_another_experiment_reaches_are_not():
@@ -32,5 +32,5 @@ def test_limits_that_another_experiment_reaches_are_not():
     assert any(each.startswith("Max(") for each in find_untested_switches([low]))
 
 
-def test_what_switches_and_what_contacts_do_is_not_told():
+def test_what_switches_and_what_contacts_do_is_not_reported():
     assert find_untested_switches([reference_of(dropped())]) == ()

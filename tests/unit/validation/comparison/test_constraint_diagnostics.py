@@ -16,20 +16,20 @@ from mb2fmu.validation.comparison.constraint_diagnostics import compare_constrai
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
-TOLD = ("position_residual", "velocity_residual", "rank", "condition")
+DIAGNOSTICS = ("position_residual", "velocity_residual", "rank", "condition")
 STRAY = 1e-6
 """How far the states are beside the constraints: rad and rad/s."""
 
 
 @dataclass(frozen=True)
-class Told:
-    """What an FMU told in an experiment, and the reference that judges it."""
+class RecordedDiagnostics:
+    """What an FMU reported in an experiment, and the reference that judges it."""
 
     reference: ReferenceRun
     simulation: FmuSimulationResult
 
     def judged(self, name: str = "", factor: float = 1.0) -> dict[str, str]:
-        """The verdict of each diagnostic, one of them told wrongly."""
+        """The verdict of each diagnostic, one of them reported wrongly."""
         names, values = self.simulation.names, self.simulation.values.copy()
         if name:
             values[:, names.index(f"diagnostics.{name}")] *= factor
@@ -38,8 +38,8 @@ class Told:
 
 
 @cache
-def told_by(treatment: str, thrice: bool = False) -> Told:
-    """A four-bar linkage whose states stray from the constraints, as its own right-hand side tells of them."""
+def record_diagnostics(treatment: str, thrice: bool = False) -> RecordedDiagnostics:
+    """A four-bar linkage whose states stray from the constraints, as its own right-hand side shows them."""
     loaded = model.load("models/four_bar.py")
     if thrice:
         rows = loaded.mechanics.holonomic_constraints
@@ -53,21 +53,21 @@ def told_by(treatment: str, thrice: bool = False) -> Told:
     noise = STRAY * np.random.default_rng(5).uniform(-1, 1, reference.states.shape)
     states = reference.states + noise
     names = (*reference.trajectory.names[: states.shape[1]], *f.output_names)
-    told = [f.outputs(float(t), x, f.r0, f.p0) for t, x in zip(reference.trajectory.time, states, strict=True)]
-    values = np.concatenate([states, np.array(told)], axis=1)
-    return Told(reference, FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0))
+    reported = [f.outputs(float(t), x, f.r0, f.p0) for t, x in zip(reference.trajectory.time, states, strict=True)]
+    values = np.concatenate([states, np.array(reported)], axis=1)
+    return RecordedDiagnostics(reference, FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0))
 
 
 @pytest.mark.parametrize(("treatment", "thrice"), [("attractor", False), ("multipliers", False), ("attractor", True)])
-def test_what_is_told_rightly_passes(treatment, thrice):
-    assert told_by(treatment, thrice).judged() == dict.fromkeys(TOLD, "passed")
+def test_what_is_reported_rightly_passes(treatment, thrice):
+    assert record_diagnostics(treatment, thrice).judged() == dict.fromkeys(DIAGNOSTICS, "passed")
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", DIAGNOSTICS)
 @pytest.mark.parametrize("treatment", ["attractor", "multipliers"])
 def test_two_hundredths_too_much_fail(treatment, name):
-    assert told_by(treatment).judged(name, 1.02) == dict.fromkeys(TOLD, "passed") | {name: "failed"}
+    assert record_diagnostics(treatment).judged(name, 1.02) == dict.fromkeys(DIAGNOSTICS, "passed") | {name: "failed"}
 
 
 def test_no_number_fails():
-    assert told_by("attractor").judged("rank", float("nan"))["rank"] == "failed"
+    assert record_diagnostics("attractor").judged("rank", float("nan"))["rank"] == "failed"

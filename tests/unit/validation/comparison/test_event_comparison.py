@@ -128,7 +128,7 @@ def test_a_fmu_that_cannot_be_looked_into_is_not_judged(judged):
     assert set(verdicts(judged, "CoSimulation", ["not looked at"] * len(looked))) == {"unjudged"}
 
 
-def test_what_grazes_is_told_as_grazing(judged):
+def test_what_grazes_is_reported_as_grazing(judged):
     reference, limits, looked = judged
     events = [dataclasses.replace(event, grazing=True) for event in limits.event_time_bounds]
     grazing = list_watched_events(reference, dataclasses.replace(limits, event_time_bounds=tuple(events)), DESCRIPTION)

@@ -251,7 +251,7 @@ def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("head", "told"),
+    ("head", "expected"),
     [
         ("time,y", "no such variable"),
         ("time,pul", "did you mean pull"),
@@ -265,17 +265,17 @@ def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
         ("time,", "no name"),
     ],
 )
-def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
+def test_columns_that_do_not_fit_are_reported(unit, tmp_path, head, expected):
     rows = [(float(k), *[1.0] * head.count(",")) for k in range(2)]
     with pytest.raises(ValidationError) as caught:
         compare_measurements(
             unit, written(tmp_path, head, rows), DataRunSettings(default_tolerance=ColumnTolerance(1.0))
         )
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("time,x\n0,1\n0,2\n", "table.csv:3: time: times must be in every row, rise"),
         ("# at 20 °C\ntime,x\n0,1\n1,2\n\n,3\n2,4\n", "table.csv:6: time: times must be in every row"),
@@ -298,16 +298,16 @@ def test_columns_that_do_not_fit_are_told(unit, tmp_path, head, told):
         ("time,x\n0," + "1" * 200_000 + "\n", ":2: is no line of cells"),
     ],
 )
-def test_tables_that_cannot_be_used_are_told(unit, tmp_path, text, told):
+def test_tables_that_cannot_be_used_are_reported(unit, tmp_path, text, expected):
     with pytest.raises(ValidationError) as caught:
         compare_measurements(unit, table(tmp_path, text))
-    assert told in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "text", ["{", "[" * 100_000, "[1]", '{"points": 1}', '{"points": [{"x": "a"}]}', '{"tolerance": {"y": 1}}']
 )
-def test_json_that_cannot_be_used_is_told(tmp_path, text):
+def test_json_that_cannot_be_used_is_reported(tmp_path, text):
     with pytest.raises(ValidationError, match="cannot be used as a table"):
         table(tmp_path, text, "points.json")
 
@@ -329,7 +329,7 @@ def test_semicolons_tabs_comments_and_a_mark_at_the_beginning(tmp_path):
         np.testing.assert_array_equal(read.columns[2].values, [np.nan, 3.0])
 
 
-def test_a_start_value_that_is_none_is_told(unit, tmp_path):
+def test_a_start_value_that_is_none_is_reported(unit, tmp_path):
     given = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
     with pytest.raises(ValidationError) as caught:
         compare_measurements(

@@ -70,7 +70,7 @@ def test_moves_stay_within_bounds(value, target, low, high):
         assert moved == target
 
 
-def test_everything_is_moved_and_told(cases):
+def test_everything_is_moved_and_reported(cases):
     case = cases["oscillator"](signal=0.0)
     zero = replace(case.definition.parameters[0], name="d", symbol=sm.Symbol("d"), value=0.0, minimum=0.0)
     definition = replace(case.definition, parameters=(*case.definition.parameters, zero))
@@ -98,8 +98,8 @@ def test_everything_is_moved_and_told(cases):
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
-    told = form_experiment_with_overrides(run, form_experiment_values(definition), definition, {"w", "q", "z"})
-    assert dict(told.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
+    reported = form_experiment_with_overrides(run, form_experiment_values(definition), definition, {"w", "q", "z"})
+    assert dict(reported.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = next(list_perturbed_experiments(definition, reference, settable={"w", "q", "z"}))
     assert {move.name: move.reason for move in kept.perturbations if move.role != "input"} == {
         "w": "", "q": "", "z": "", "d": "the FMU does not let it be set", "u": "the FMU does not let it be set",

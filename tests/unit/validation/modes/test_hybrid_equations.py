@@ -102,8 +102,8 @@ def test_parameters_that_change_are_an_event():
         assert abs(kept[1] - rate) > 0.05  # in the modes before
 
 
-def test_what_changes_no_contact_is_told_by_what_it_looks_at():
+def test_what_changes_no_contact_is_reported_by_what_it_looks_at():
     """In turn: the ball's speed comes through zero at the top, its gap opens and closes."""
-    told = [event.name for event in reference_of_model(dropped()).events]
+    reported = [event.name for event in reference_of_model(dropped()).events]
     up, away = "rate of the gap of ground", "gap of ground"
-    assert told == [up, "impact of ground", away, up, "impact of ground", away, up, "impact of ground"]
+    assert reported == [up, "impact of ground", away, up, "impact of ground", away, up, "impact of ground"]

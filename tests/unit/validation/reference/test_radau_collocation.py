@@ -84,7 +84,7 @@ def test_forces_that_cancel_to_round_off_do_not_hold_it_up():
     assert np.max(np.abs(y[1:, 0] - y[1:, 1] - 1.0)) < 1e-6
 
 
-def test_a_singularity_is_told():
+def test_a_singularity_is_reported():
     time = np.array([0.0, 0.5, 1.5])
     with pytest.raises(ValidationError, match=r"the step size vanishes|steps are spent"):
         integrate_stiff_equations(

@@ -76,7 +76,7 @@ def test_what_is_no_longer_true_is_named(made):
 
 
 @pytest.mark.parametrize("damage", ["", "time,q\n0.0\n", "time,q\n0.0,x\n", "time,other\n0.0,1.0\n"])
-def test_damage_is_told(tmp_path, made, damage):
+def test_damage_is_reported(tmp_path, made, damage):
     reference_files.write_reference_files(made, tmp_path)
     (tmp_path / "trajectory.csv").write_text(damage, encoding="utf-8")
     with pytest.raises(ValidationError, match="make it afresh"):

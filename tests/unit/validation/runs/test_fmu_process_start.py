@@ -89,7 +89,7 @@ def test_a_run_whose_server_ends_has_a_process_of_its_own(pendulum_fmu, monkeypa
     assert np.isfinite(simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values).all()
 
 
-def test_a_run_is_told_when_its_server_is_killed_in_the_middle(tmp_path) -> None:
+def test_a_run_is_reported_when_its_server_is_killed_in_the_middle(tmp_path) -> None:
     client = fmu_process_start._ForkServerClient()
     (tmp_path / fmu_process_start.REQUEST_FILE).write_text("{}", encoding="utf-8")
     os.kill(client._process.pid, signal.SIGKILL)

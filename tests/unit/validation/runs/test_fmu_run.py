@@ -1,4 +1,4 @@
-"""Running FMUs: exact inputs and times, and every way in which one can fail told in plain words."""
+"""Running FMUs: exact inputs and times, and every way in which one can fail reported in plain words."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def test_a_fmu_with_another_gravity_fails_and_says_where(pendulum_fmu, cases):
     assert result.to_json() == validate(pendulum_fmu, definition, case.equations, conformance=False).to_json()
 
 
-def test_a_crash_is_told_with_what_the_fmu_said(pendulum_fmu):
+def test_a_crash_is_reported_with_what_the_fmu_said(pendulum_fmu):
     with pytest.raises(ToolError, match="SIGABRT") as caught:
         simulate_fmu(pendulum_fmu, experiment(mood=1.0), OUTPUTS)
     assert "about to abort" in str(caught.value)
     assert caught.value.exit_code == 3
 
 
-def test_a_crash_behind_the_end_is_told_as_such(pendulum_fmu):
+def test_a_crash_behind_the_end_is_reported_as_such(pendulum_fmu):
     with pytest.raises(ToolError, match="ran to its end, and then its process was killed by SIGABRT as it ended"):
         simulate_fmu(pendulum_fmu, experiment(mood=4.0), OUTPUTS)
 
@@ -107,7 +107,7 @@ def test_a_hang_ends_at_the_time_limit(pendulum_fmu):
         simulate_fmu(pendulum_fmu, experiment(mood=2.0), OUTPUTS, time_limit=5.0)
 
 
-def test_a_refused_step_is_told_with_its_time(pendulum_fmu):
+def test_a_refused_step_is_reported_with_its_time(pendulum_fmu):
     with pytest.raises(ToolError, match=r"fmi2DoStep returned \w+ in the step from t = 0.5 s"):
         simulate_fmu(pendulum_fmu, experiment(mood=3.0), OUTPUTS)
 

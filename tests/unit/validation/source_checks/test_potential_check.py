@@ -96,7 +96,7 @@ def test_nobody_is_asked_where_no_output_has_it():
     assert not check_potential_energy(checked, read, formulations.form_equations_without_dynamics(read))
 
 
-def test_what_the_model_gives_is_told_but_does_not_fail():
+def test_what_the_model_gives_is_reported_but_does_not_fail():
     (check,) = _rungs(_pendulum(given=m * g * l * (1 - sm.cos(q1))), 1.0)
     assert check.verdict == "unjudged"
     assert "not the one of its loads" in check.reason

@@ -48,7 +48,7 @@ def read(request, tmp_path: Path) -> ModelDefinition:
     return pipeline.derive(path).checked
 
 
-def told(definition: ModelDefinition) -> list[str]:
+def list_differences(definition: ModelDefinition) -> list[str]:
     return [text for text, is_equal in compare_robot_declarations(definition) if not is_equal]
 
 
@@ -59,27 +59,33 @@ def changed(definition: ModelDefinition, field: str, **values: float) -> ModelDe
 
 
 def test_what_is_declared_is_what_the_files_say(read):
-    assert told(read) == []
+    assert list_differences(read) == []
     assert len(list(compare_robot_declarations(read))) >= 6
 
 
-def test_each_other_value_is_told(read):
-    assert told(changed(read, "coordinates", start=-0.4)) == ["joint j1: start is 0.4 in the file, -0.4 was read"]
-    assert [text[:20] for text in told(changed(read, "coordinates", minimum=-1.0))] == ["joint j1: lower boun"]
-    assert [text[:20] for text in told(changed(read, "speeds", start=0.2))] == ["joint j1: start spee"]
+def test_each_other_value_is_reported(read):
+    assert list_differences(changed(read, "coordinates", start=-0.4)) == [
+        "joint j1: start is 0.4 in the file, -0.4 was read"
+    ]
+    assert [text[:20] for text in list_differences(changed(read, "coordinates", minimum=-1.0))] == [
+        "joint j1: lower boun"
+    ]
+    assert [text[:20] for text in list_differences(changed(read, "speeds", start=0.2))] == ["joint j1: start spee"]
 
 
-def test_a_damper_that_was_not_read_is_told(read):
+def test_a_damper_that_was_not_read_is_reported(read):
     assert isinstance(read.mechanics, RobotMechanics)
     lost = replace(read, mechanics=replace(read.mechanics, damping={}))
-    assert len(told(lost)) == len(read.mechanics.damping)
-    assert "joint j1: damping is" in told(lost)[0]
+    assert len(list_differences(lost)) == len(read.mechanics.damping)
+    assert "joint j1: damping is" in list_differences(lost)[0]
 
 
 def test_dampings_of_balls_that_a_user_sets_are_no_fault_of_reading(tmp_path: Path):
     path = tmp_path / "arm.sdf"
     path.write_text(SDF_ARM, encoding="utf-8")
-    assert told(pipeline.derive(mb2fmu.load(path).at({"j1.damping": 0.9, "ball.damping": 0.5})).checked) == []
+    assert (
+        list_differences(pipeline.derive(mb2fmu.load(path).at({"j1.damping": 0.9, "ball.damping": 0.5})).checked) == []
+    )
 
 
 def test_a_follower_of_a_prescribed_joint_needs_no_damping(tmp_path: Path):
@@ -87,7 +93,7 @@ def test_a_follower_of_a_prescribed_joint_needs_no_damping(tmp_path: Path):
     path = tmp_path / "arm.urdf"
     mimic = '<mimic joint="j1" multiplier="0.5"/><dynamics damping="0.2"/></joint></robot>'
     path.write_text(ARM.replace("</joint></robot>", mimic), encoding="utf-8")
-    assert told(pipeline.derive(mb2fmu.load(path, {"prescribed": ["j1"]})).checked) == []
+    assert list_differences(pipeline.derive(mb2fmu.load(path, {"prescribed": ["j1"]})).checked) == []
 
 
 def test_gravity_is_that_of_the_file(tmp_path: Path):
@@ -101,15 +107,15 @@ def test_what_a_user_sets_is_no_fault_of_reading(read):
     given = dict.fromkeys(("j1.damping", "j1.angle", "j1.speed"), 0.25)
     parameters = tuple(replace(p, value=0.25) if p.name == "j1.damping" else p for p in read.parameters)
     definition = replace(changed(changed(read, "coordinates", start=0.25), "speeds", start=0.25), parameters=parameters)
-    assert len(told(definition)) == 3
-    assert told(replace(definition, given=given)) == []
-    assert len(told(replace(changed(definition, "coordinates", minimum=-1.0), given=given))) == 1
+    assert len(list_differences(definition)) == 3
+    assert list_differences(replace(definition, given=given)) == []
+    assert len(list_differences(replace(changed(definition, "coordinates", minimum=-1.0), given=given))) == 1
 
 
 def test_limits_may_have_attributes_of_other_tools(tmp_path: Path):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM.replace('velocity="5"', 'velocity="5" vendor="soft"'), encoding="utf-8")
-    assert told(pipeline.derive(path).checked) == []
+    assert list_differences(pipeline.derive(path).checked) == []
 
 
 @pytest.mark.parametrize("gravity", [5.0, 0.0])

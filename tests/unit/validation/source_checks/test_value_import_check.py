@@ -33,6 +33,6 @@ def test_the_length_is_drawn_to_one(read):
 def test_a_length_that_nothing_holds_is_found(read):
     (group,) = read.quaternions
     square = sm.Add(*(read.q[k] ** 2 for k in group))
-    ((told, good),) = compare_quaternion_lengths(with_rate(read, 3 * (square - 1)))
+    ((text, good),) = compare_quaternion_lengths(with_rate(read, 3 * (square - 1)))
     assert not good
-    assert told.endswith("is driven away from 1")
+    assert text.endswith("is driven away from 1")

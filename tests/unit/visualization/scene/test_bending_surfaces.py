@@ -116,7 +116,7 @@ def test_a_scene_comes_back_from_its_file(scene_of):
         ({"faces": [[0, 1, 9999]]}, "faces name node 9999"),
     ],
 )
-def test_what_is_no_surface_is_told(given, message):
+def test_what_is_no_surface_is_reported(given, message):
     body, _ = box()
     with pytest.raises(ModelError, match=message):
         body.draw(pinned_body(body), **given)

@@ -36,7 +36,7 @@ def test_arguments_are_put_in_as_the_c_library_does(tmp_path: Path) -> None:
     assert taken[0][:4] == (7, b"one", 3, b"error")
 
 
-def test_answers_that_say_that_they_are_told_are_told_where_logging_is_off() -> None:
+def test_answers_that_say_that_they_are_reported_are_reported_where_logging_is_off() -> None:
     kept = [(status, "c", "text") for status in range(5)]
     assert [each[0] for each in find_messages_without_logging(kept, 2)] == [0]
     assert [each[0] for each in find_messages_without_logging(kept, 3)] == [0, 1, 2]

@@ -124,15 +124,15 @@ def test_the_reference_reads_the_same(unit: Evaluated) -> None:
     known = dict(zip(reading.kinematic_quantities.symbols, numbers, strict=True))
     values = [*state.p, *numeric.numeric.parameters(list(state.p))[len(m.p) :]]
     known |= dict(zip([*m.p, *(a.symbol for a in m.calculated_parameters)], values, strict=True))
-    told = [
+    printed = [
         o
         for o in reading.outputs
         if o.name.split(".")[0] in {"alpha", "alpha_in_A", "seen", "back", "com", "all", "about_O", "in_B"}
         and not o.name.startswith("back.orientation")
     ]
-    assert len(told) == 6 + 12 + 9 + 4 * 6
-    read_there = sm.lambdify(list(known), [output.expression for output in told])(*known.values())
-    for output, value in zip(told, read_there, strict=True):
+    assert len(printed) == 6 + 12 + 9 + 4 * 6
+    read_there = sm.lambdify(list(known), [output.expression for output in printed])(*known.values())
+    for output, value in zip(printed, read_there, strict=True):
         assert unit.output(output.name, state) == pytest.approx(value, abs=1e-10), output.name
 
 
@@ -153,7 +153,7 @@ def test_a_joint_tells_what_its_coordinates_do() -> None:
     assert np.linalg.norm(read(unit, "pin.omega", state)) == pytest.approx(abs(u), abs=1e-13)
 
 
-def test_what_cannot_be_told_is_said_together() -> None:
+def test_what_cannot_be_reported_is_said_together() -> None:
     """Who asks for the wrong things hears all of it."""
     model = mb2fmu.load("models/two_rods.py")
     N, O = ground(model)

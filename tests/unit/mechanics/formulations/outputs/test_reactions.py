@@ -279,7 +279,7 @@ def test_momenta(method):
         assert evaluated.output(f"p{i}", state) == pytest.approx(sides[0] - sides[1], rel=1e-11)
 
 
-def test_what_cannot_be_told():
+def test_what_cannot_be_reported():
     model, row = _sled()
     model.output_multiplier("other", row + 1)
     with pytest.raises(FormulationError, match="not among the mechanics' constraints"):
@@ -368,6 +368,6 @@ def test_bodies_that_are_fixed_to_others_are_carried_by_their_joints(method):
                 assert found == pytest.approx(evaluated.output(f"{bodies}.{part}", state), rel=1e-9, abs=1e-9)
 
 
-def test_a_body_that_nothing_holds_is_told():
+def test_a_body_that_nothing_holds_is_reported():
     with pytest.raises(FormulationError, match="knob moves against rod, and no joint says what holds it"):
         formulate(mechanism_of(_flail(sliding=True)))

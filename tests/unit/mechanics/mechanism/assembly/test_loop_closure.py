@@ -1,4 +1,4 @@
-"""Start values on closed loops: the branch of the guesses, singular positions, and faults told apart."""
+"""Start values on closed loops: the branch of the guesses, singular positions, and faults distinguished."""
 
 from dataclasses import replace
 
@@ -74,15 +74,15 @@ def test_no_guess_is_left_for_another_branch(read, seed):
     try:
         q, _ = closed(read, q2=q2, q3=q3)
     except MechanismError as error:
-        told = str(error)
+        reported = str(error)
     else:
         assert abs(LENGTHS @ np.exp(1j * np.cumsum(q)) - 2.0) < 1e-12
         assert np.floor(q[2] / np.pi) == np.floor(q3 / np.pi)
         return
-    assert "on no branch" in told
+    assert "on no branch" in reported
 
 
-def test_guesses_on_no_branch_are_told_with_the_branches_that_there_are(read):
+def test_guesses_on_no_branch_are_reported_with_the_branches_that_there_are(read):
     (fault,) = refused(read, q2=2.0, q3=2.0)
     assert "the guesses q2 = 2, q3 = 2 are on no branch" in fault
     assert "a singular position, q2 = 2.26073, q3 = 3.13532, where branches meet" in fault
@@ -91,7 +91,7 @@ def test_guesses_on_no_branch_are_told_with_the_branches_that_there_are(read):
     assert "give one of these as guesses if it is meant, or guesses nearer to what is; or correct q1" in fault
 
 
-def test_a_loop_that_cannot_close_is_told_how_far_it_is_from_it(read):
+def test_a_loop_that_cannot_close_is_reported_how_far_it_is_from_it(read):
     (fault,) = refused(read, lb=9.0)
     assert "no coordinates near the start values close the loops: holonomic[1] by " in fault
     assert "with q1 kept as they are" in fault
@@ -99,7 +99,7 @@ def test_a_loop_that_cannot_close_is_told_how_far_it_is_from_it(read):
     assert "with q1, q3 kept as they are; they would close with q1 = " in fault
 
 
-def test_all_that_fixed_start_values_contradict_is_told_at_once(read):
+def test_all_that_fixed_start_values_contradict_is_reported_at_once(read):
     faults = refused(read, q1=0.5, q2_kind="fixed", q3_kind="fixed")
     assert len(faults) == 2
     for i, fault in enumerate(faults):
@@ -108,16 +108,16 @@ def test_all_that_fixed_start_values_contradict_is_told_at_once(read):
     assert "the fixed start values of u1, u2, u3 contradict the velocity constraints: holonomic[2] by " in fault
 
 
-def test_over_specified_contradictory_and_redundant_constraints_are_told_apart():
+def test_over_specified_contradictory_and_redundant_constraints_are_distinguished():
     """As many as coordinates: nothing moves. Twice the same with other constants: they contradict. Else they share."""
     (fault,) = refused(with_rows(lambda q, _: q[0] - 0.17453292519943295))
     assert "the 3 constraints leave the 3 speeds nothing to move: holonomic[1], holonomic[2], holonomic[3]" in fault
     (fault,) = refused(with_rows(lambda _, first: 3 * first - 1))
     assert "holonomic[1], holonomic[3] contradict each other" in fault
     redundant = mechanism.solve_loop_closure_start_values(with_rows(lambda _, first: 3 * first))
-    told = formulations.plan_constraint_treatment(redundant).reason
-    assert "redundant" in told
-    assert "holonomic[1]" in told
+    reported = formulations.plan_constraint_treatment(redundant).reason
+    assert "redundant" in reported
+    assert "holonomic[1]" in reported
 
 
 def test_in_a_singular_position_speeds_say_which_branch_is_meant(read):
