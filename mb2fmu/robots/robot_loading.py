@@ -21,13 +21,14 @@ from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 SETTINGS_FILE = "robot.toml"
 
-RobotFileReader = Callable[[bytes, Path], RobotDescription]
+RobotFileReader = Callable[[bytes, Path, Mapping[str, str]], RobotDescription]
+"""Reads a file's content; the last argument says where packages are."""
 ModelKind = TypeVar("ModelKind", bound=Model)
 
 _READERS: dict[str, RobotFileReader] = {
-    URDF: read_urdf,
-    MJCF: lambda content, path: read_mjcf(content, path, read_included_file),
-    SDF: lambda content, path: read_sdf(content, path, read_included_file),
+    URDF: lambda content, path, _: read_urdf(content, path),
+    MJCF: lambda content, path, _: read_mjcf(content, path, read_included_file),
+    SDF: lambda content, path, packages: read_sdf(content, path, read_included_file, packages),
 }
 
 
@@ -58,9 +59,10 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     format_ = ROBOT_FILE_KINDS[path.suffix.lower()]
     read = _READERS[format_]
     if faults or further:
-        known = _setting_name_faults(lambda: read(read_robot_file(path), path), settings)
+        known = _setting_name_faults(lambda: read(read_robot_file(path), path, settings.packages), settings)
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
-    model = make_model_from_robot(read(read_robot_file(path), path), settings, kind, format_)
+    description = read(read_robot_file(path), path, settings.packages)
+    model = make_model_from_robot(description, settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
     model.mechanics.settings_file, model.mechanics.arguments = side_file, frozenset(arguments)
     return model

@@ -94,7 +94,7 @@ def _read_joint_values(robot: RobotMechanics) -> dict[str, _JointFileValues]:
             source, [j.name for j in robot.description.joints if j.kind != "fixed"]
         )
         return {name: _JointFileValues(*values) for name, values in values_by_joint.items()}
-    file_values = read_sdf_joint_values(source.read_bytes(), source)
+    file_values = read_sdf_joint_values(source.read_bytes(), source, robot.settings.packages)
     return {name: _JointFileValues(*values) for name, values in file_values.items()}
 
 
