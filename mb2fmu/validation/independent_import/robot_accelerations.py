@@ -100,7 +100,7 @@ def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        independent_import = _read_independent_import(robot, source, read_robot_file(source))
+        independent_import = _read_independent_import(robot, source, read_robot_file(source, robot.settings.packages))
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep all files until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
