@@ -34,12 +34,12 @@ from mb2fmu.audit.description import (
 from mb2fmu.audit.description import model_structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import OtherVersionError, read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import run_external_checkers
 from mb2fmu.audit.rules_and_findings import SEVERITIES, Finding, RuleViolation, convert_rule_violation_to_finding, rules
 from mb2fmu.deferred_imports import require_packages
-from mb2fmu.errors import Fault, Mb2FmuError, ToolError
+from mb2fmu.errors import Fault, Mb2FmuError, PackageError, ToolError
 
 TIME_BUDGET = 120.0
 """Default time of the whole audit, s."""
@@ -111,7 +111,7 @@ def audit(
             finds.
 
     Raises:
-        PackageError: If it cannot be read as an archive.
+        PackageError: If it cannot be read as an archive, or is another version of FMI than 1, 2 and 3.
         Mb2FmuError: If no rule has an id of ``only``.
         ToolError: If a package is missing (extra ``audit``), or wine where it is needed.
     """
@@ -181,13 +181,15 @@ def _collect_findings(
         try:
             description = read_description(fmu.contents[DESCRIPTION])
             version = description.attributes.get("fmiVersion", "")
-        except ValueError as error:
+        except OtherVersionError as error:
             version = fmi1_rules.find_fmi1_version(fmu.contents[DESCRIPTION])
-            if version:
-                observations += fmi1_rules.check_fmi1_description(fmu.contents[DESCRIPTION])
-                run_result.skipped.append(f"all but schema and variables: this is FMI {version}")
-            else:
-                observations.append(RuleViolation("xml.readable", str(error), DESCRIPTION))
+            if not version:
+                fault = Fault(str(error), DESCRIPTION, "export the FMU as FMI 2.0 or 3.0, as they were released")
+                raise PackageError("the FMU cannot be judged:", [fault]) from error
+            observations += fmi1_rules.check_fmi1_description(fmu.contents[DESCRIPTION])
+            run_result.skipped.append(f"all but schema and variables: this is FMI {version}")
+        except ValueError as error:
+            observations.append(RuleViolation("xml.readable", str(error), DESCRIPTION))
     if description is not None:
         inapplicable = inapplicable_rules.find_inapplicable_rules(fmu, description)
         behaviour_rules = [

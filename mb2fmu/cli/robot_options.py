@@ -51,7 +51,7 @@ _packages_option = click.option(
     "packages",
     multiple=True,
     metavar="NAME=DIR",
-    help="Robots: folder of a package that package:// in names of meshes stands for. May be repeated.",
+    help="Robots: folder of a package that package:// or model:// stands for. May be repeated.",
 )
 
 

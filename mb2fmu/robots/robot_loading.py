@@ -21,13 +21,14 @@ from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 SETTINGS_FILE = "robot.toml"
 
-RobotFileReader = Callable[[bytes, Path], RobotDescription]
+RobotFileReader = Callable[[bytes, Path, Mapping[str, str]], RobotDescription]
+"""Reads a file's content; the last argument says where packages are."""
 ModelKind = TypeVar("ModelKind", bound=Model)
 
 _READERS: dict[str, RobotFileReader] = {
-    URDF: read_urdf,
-    MJCF: lambda content, path: read_mjcf(content, path, read_included_file),
-    SDF: lambda content, path: read_sdf(content, path, read_included_file),
+    URDF: lambda content, path, _: read_urdf(content, path),
+    MJCF: lambda content, path, _: read_mjcf(content, path, read_included_file),
+    SDF: lambda content, path, packages: read_sdf(content, path, read_included_file, packages),
 }
 
 
@@ -56,14 +57,18 @@ def load_robot(path: Path | str, arguments: Mapping[str, Any], kind: type[ModelK
     )
     settings, further = parse_robot_settings(arguments, "argument", settings)
     format_ = ROBOT_FILE_KINDS[path.suffix.lower()]
-    read = _READERS[format_]
     if faults or further:
-        known = _setting_name_faults(lambda: read(read_robot_file(path), path), settings)
+        known = _setting_name_faults(lambda: _read_robot(path, format_, settings), settings)
         raise ModelError("the robot's settings cannot be used:", [*faults, *further, *known])
-    model = make_model_from_robot(read(read_robot_file(path), path), settings, kind, format_)
+    model = make_model_from_robot(_read_robot(path, format_, settings), settings, kind, format_)
     assert isinstance(model.mechanics, RobotMechanics)
     model.mechanics.settings_file, model.mechanics.arguments = side_file, frozenset(arguments)
     return model
+
+
+def _read_robot(path: Path, format_: str, settings: RobotSettings) -> RobotDescription:
+    """Return the content of a robot's file."""
+    return _READERS[format_](read_robot_file(path, settings.packages), path, settings.packages)
 
 
 def _setting_name_faults(read: Callable[[], RobotDescription], settings: RobotSettings) -> Sequence[Fault]:
@@ -79,14 +84,18 @@ def _setting_name_faults(read: Callable[[], RobotDescription], settings: RobotSe
     return ()
 
 
-def read_robot_file(path: Path) -> bytes:
+def read_robot_file(path: Path, packages: Mapping[str, str]) -> bytes:
     """Return the content of a robot's file, with the macros of an xacro file expanded.
+
+    Args:
+        path: Of the file.
+        packages: Package → folder, as in the settings.
 
     Raises:
         OSError: If it cannot be read.
         ModelError: If macros cannot be expanded.
     """
-    return expand_xacro_macros(path.read_bytes(), path)
+    return expand_xacro_macros(path.read_bytes(), path, packages)
 
 
 def read_included_file(path: Path) -> bytes | None:

@@ -106,7 +106,7 @@ class RobotSettings:
         inertia: Of inertias that no body can have. ``repair``: replaced by the nearest possible ones, each reported;
             ``keep``: taken as they are, each reported.
         mimic: ``free``: joints that mimic another one move by themselves.
-        packages: Package → folder, for ``package://`` in names of meshes.
+        packages: Package → folder, for ``package://`` and ``model://`` in names of meshes and included models.
         outputs: What the FMU reports of frames.
         reactions: Joints whose force and torque on what they carry are outputs.
         quantities: Of the equations, as outputs: ``inverse-dynamics``, ``mass-matrix``, ``gravity-torques``,

@@ -28,11 +28,16 @@ STRUCTURE_LISTS_FMI3 = {
 }
 
 
+class OtherVersionError(ValueError):
+    """What was read describes no FMU of FMI 2 or 3; the text says what it is."""
+
+
 def read_description(content: bytes) -> DescribedModel:
     """Read a description of FMI 2 or 3.
 
     Raises:
-        ValueError: If it is no XML, or of another version: then there is nothing to judge.
+        ValueError: If it is no XML.
+        OtherVersionError: If it is of another version: then there is nothing to judge.
     """
     return make_description_records(parse_root_element_safely(content))
 
@@ -41,13 +46,15 @@ def make_description_records(root: Element) -> DescribedModel:
     """Return the records of a description's root element.
 
     Raises:
-        ValueError: If it is of another version.
+        OtherVersionError: If it is of another version.
     """
     version = root.get("fmiVersion", "")
-    if root.tag != "fmiModelDescription" or not version.startswith(("2.", "3.")):
-        raise ValueError(f'<{root.tag!s} fmiVersion="{version}"> is neither FMI 2 nor 3: it is not judged')
+    if root.tag != "fmiModelDescription":
+        raise OtherVersionError(f"is a <{root.tag!s}>")
+    if not version.startswith(("2.", "3.")):
+        raise OtherVersionError(f"is FMI {version or 'of no version'}")
     if "-" in version:  # its C interface is not that of the release
-        raise ValueError(f"FMI {version} is a draft of {version.partition('-')[0]}: it is not judged")
+        raise OtherVersionError(f"is FMI {version}, a draft")
     return _read_fmi2_description(root) if version.startswith("2.") else _read_fmi3_description(root)
 
 

@@ -161,7 +161,9 @@ class FrictionalContactLaws(ContactMobility):
             along.append(b.binary(Op.OR, b.binary(Op.LT, half, sticks), begun))
             senses.append(b.select(begun, zero, sense))
             begins.append(b.select(begun, b.mul(sense, b.binary(Op.MAX, forth, enough)), zero))
-        system = FrictionForceSolver(b, frictions, [*pressed, *along], senses, f"the rest of {self._names}")
+        # Where no change is due the modes mean nothing, and their rows may be dependent: nothing is held.
+        held = [b.select(due, each, zero) for each in (*pressed, *along)]
+        system = FrictionForceSolver(b, frictions, held, senses, f"the rest of {self._names}")
         drift = [b.binary(Op.LE, b.unary(Op.ABS, rate), part) for rate, part in zip(rates[:k], slow, strict=True)]
         kept = [b.select(each, zero, rate) for each, rate in zip(drift, rates[:k], strict=True)]
         pushes = system.solve([b.sub(wanted, rate) for wanted, rate in zip([*kept, *begins], rates, strict=True)])

@@ -59,8 +59,15 @@ class FrictionForceSolver:
         zero, one = b.constant(0.0), b.constant(1.0)
         W = frictions.W
         self._builder, self._held = b, held
-        self._scales = scales = [b.div(one, b.unary(Op.SQRT, W[i][i])) for i in range(n)]
         contact_of_tangent = {tangent: k for k, tangent in enumerate(frictions.tangents) if tangent >= 0}
+        # The row of an open contact may vanish, as where a pendulum stands upright above its floor: it has no length.
+        acts = [
+            b.binary(Op.OR, held[i], held[contact_of_tangent[i]]) if i in contact_of_tangent else held[i]
+            for i in range(n)
+        ]
+        self._scales = scales = [
+            b.div(one, b.unary(Op.SQRT, b.select(each, W[i][i], one))) for i, each in enumerate(acts)
+        ]
         ratio = {
             tangent: b.div(b.mul(b.mul(mu, sense), scales[k]), scales[tangent])
             for (tangent, k), mu, sense in zip(contact_of_tangent.items(), frictions.coefficients, senses, strict=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 MESH_SUFFIXES = {".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf"}
+NO_PACKAGES: Mapping[str, str] = MappingProxyType({})
 _GAZEBO_VARIABLES = ("GZ_SIM_RESOURCE_PATH", "SDF_PATH")
 
 

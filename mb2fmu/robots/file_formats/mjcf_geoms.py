@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from mb2fmu.robots.description.robot_description import Array, GeometryKind, LinkGeometry, LinkInertia, Pose
+from mb2fmu.robots.description.solid_inertia import (
+    HomogeneousSolid,
+    MeshInertiaRule,
+    UnknownSolidError,
+    form_simple_solid,
+)
+from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshPlacementInFile, weigh_mesh_file, weigh_triangles
 from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     ORIENTATION_ATTRIBUTES,
     MjcfCompilerSettings,
@@ -16,6 +25,7 @@ from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     read_choice_attribute,
     read_element_pose,
     rotation_aligning_z,
+    rotation_from_quaternion,
 )
 from mb2fmu.robots.file_formats.strict_xml import XmlElement
 
@@ -27,16 +37,41 @@ _HONOURED_ATTRIBUTES = ("type", "size", "fromto", "pos", *ORIENTATION_ATTRIBUTES
 _HARMLESS_ATTRIBUTES = ("adhesion", "castshadow", "condim", "fitscale", "fluidcoef", "friction", "gap", "hfield",
                         "margin",
              "priority", "solimp", "solmix", "solref", "surfacevel", "fluidshape")  # fmt: skip
+_MESH_INERTIA_RULES = ("legacy", "convex", "exact", "shell")
 _WATER_DENSITY = 1000.0
-"""Density of a geom that gives none, kg/m³."""
+"""Density of a geom that gives none, kg/m³; of a shell kg/m²."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MjcfMeshAsset:
+    """A mesh of ``<asset>``: its file as the robot's file has it, else its vertices and triangles; and its mass.
+
+    ``unknown_mass_reason`` says what of it is not honoured; empty where all is.
+    """
+
+    file: str
+    placement: MeshPlacementInFile
+    rule: MeshInertiaRule
+    vertices: Array
+    faces: npt.NDArray[np.int64]
+    unknown_mass_reason: str = ""
+
+    def weigh(self, files: MeshFileAccess) -> HomogeneousSolid:
+        """Return its solid, or its shell; an ``UnknownSolidError`` says why there is none."""
+        if self.unknown_mass_reason:
+            raise UnknownSolidError(self.unknown_mass_reason)
+        if self.file:
+            return weigh_mesh_file(self.file, files, self.rule, self.placement)
+        return weigh_triangles(self.vertices, self.faces, self.rule, self.placement)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshAndMaterialAssets:
-    """Meshes (name → file and scale) and materials (name → colour)."""
+    """Meshes by name, materials (name → colour), and what reads files of meshes."""
 
-    meshes: Mapping[str, tuple[str, tuple[float, ...]]]
+    meshes: Mapping[str, MjcfMeshAsset]
     colors: Mapping[str, str]
+    files: MeshFileAccess
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +86,7 @@ class GeomWithMass:
     unknown_mass_reason: str = ""
 
 
-def read_mjcf_assets(root: XmlElement, compiler: MjcfCompilerSettings) -> MeshAndMaterialAssets:
+def read_mjcf_assets(root: XmlElement, compiler: MjcfCompilerSettings, files: MeshFileAccess) -> MeshAndMaterialAssets:
     """Read all assets: meshes, materials, their colours."""
     meshes, colors = {}, {}
     for section in root.children("asset"):
@@ -59,10 +94,40 @@ def read_mjcf_assets(root: XmlElement, compiler: MjcfCompilerSettings) -> MeshAn
             file = mesh.attribute("file")
             name = mesh.attribute("name") or file.rpartition("/")[2].rpartition(".")[0]
             place = f"{compiler.mesh_folder.rstrip('/')}/{file}" if compiler.mesh_folder and file else file
-            meshes[name] = (place, mesh.vector("scale", (1.0, 1.0, 1.0)))
+            meshes[name] = _read_mesh_asset(mesh, place)
         for material in section.children("material"):
             colors[material.attribute("name")] = _read_geom_color(material)
-    return MeshAndMaterialAssets(meshes, colors)
+    return MeshAndMaterialAssets(meshes, colors, files)
+
+
+def _read_mesh_asset(element: XmlElement, file: str) -> MjcfMeshAsset:
+    """Read a mesh; what of it is not honoured matters only where a body gets its mass from it."""
+    turn = np.array(element.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
+    origin = np.array(element.vector("refpos", (0.0, 0.0, 0.0)))
+    reference = Pose(rotation_from_quaternion(turn / (np.linalg.norm(turn) or 1.0)), origin)
+    rule = read_choice_attribute(element, "inertia", _MESH_INERTIA_RULES)
+    vertices, corners = (_read_number_table(element, word) for word in ("vertex", "face"))
+    unknown = [word for word in ("builtin", "plugin") if element.attribute(word) or element.children(word)]
+    unknown += ["maxhullvert"] if rule == "convex" and element.number("maxhullvert", -1.0) > 0 else []
+    return MjcfMeshAsset(
+        file,
+        MeshPlacementInFile(element.vector("scale", (1.0, 1.0, 1.0)), reference, single_precision=True),
+        cast("MeshInertiaRule", rule),
+        vertices,
+        corners.astype(np.int64),
+        f"{' and '.join(unknown)} of the mesh is not honoured: write the inertia out" if unknown else "",
+    )
+
+
+def _read_number_table(element: XmlElement, name: str) -> Array:
+    """Return the numbers of an attribute in rows of three."""
+    text = element.attribute(name)
+    count = len(text.split())
+    if count % 3:
+        element.faults.add(element.line, f"{name} of <mesh> has {count} numbers", "give three for each")
+        return np.zeros((0, 3))
+    numbers = element.read_numbers(text, name, count) if text else None
+    return np.array(numbers or ()).reshape(-1, 3)
 
 
 def _read_geom_color(element: XmlElement) -> str:
@@ -101,13 +166,14 @@ def read_mjcf_geom(
     given = element.attribute("mass")
     if (element.number("mass") if given else element.number("density", _WATER_DENSITY)) == 0.0:
         return GeomWithMass(shape, None)
-    if kind not in _SIZE_COUNTS or element.attribute("mesh"):  # a shape with a mesh is fitted to it
-        what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, "
-        what += "which is not computed from files"
-        return GeomWithMass(
-            shape, None, what if kind not in _SIZE_COUNTS else what.replace("is a", "is fitted to a mesh as a")
-        )
-    return GeomWithMass(shape, _read_inertia(element, kind, size, pose))
+    if kind in _SIZE_COUNTS and element.attribute("mesh"):
+        what = f"<geom{describe_element_name(element)}> is fitted to a mesh as a {kind} and gives its body mass"
+        return GeomWithMass(shape, None, f"{what}, which is not computed")
+    try:
+        return GeomWithMass(shape, _read_inertia(element, kind, size, pose, assets))
+    except UnknownSolidError as error:
+        what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, which is not known"
+        return GeomWithMass(shape, None, f"{what}: {error}")
 
 
 def _read_size_and_pose(element: XmlElement, kind: str, compiler: MjcfCompilerSettings) -> tuple[Array, Pose]:
@@ -143,40 +209,22 @@ def _read_first_sizes(element: XmlElement, text: str, count: int) -> Array:
     return sizes
 
 
-def _read_inertia(element: XmlElement, kind: str, size: Array, pose: Pose) -> LinkInertia:
-    """Return mass and inertia of a solid shape in its body's frame; from ``mass``, else from ``density``."""
-    volume, per_mass = solid_volume_and_moments(kind, size)
-    mass = element.number("mass") if element.attribute("mass") else element.number("density", _WATER_DENSITY) * volume
-    moments = pose.rotation @ np.diag(mass * per_mass) @ pose.rotation.T
-    return LinkInertia(mass, pose.position, (moments + moments.T) / 2, element.line)
-
-
-def solid_volume_and_moments(kind: str, size: Array) -> tuple[float, Array]:
-    """Return volume in m³, and the central moments of inertia per mass, m², of a homogeneous solid.
-
-    Args:
-        kind: ``sphere``, ``capsule``, ``cylinder``, ``ellipsoid``, ``box``.
-        size: Radius; radius and half length; half axes or half edges, m.
-    """
-    match kind:
-        case "sphere":
-            r = float(size[0])
-            return 4 / 3 * np.pi * r**3, np.full(3, 0.4 * r**2)
-        case "ellipsoid":
-            squares = size**2
-            return 4 / 3 * np.pi * float(np.prod(size)), (np.sum(squares) - squares) / 5
-        case "box":
-            squares = size**2
-            return 8 * float(np.prod(size)), (np.sum(squares) - squares) / 3
-    r, half = map(float, size)
-    tube, across = np.pi * r**2 * 2 * half, r**2 / 4 + half**2 / 3
-    if kind == "cylinder":
-        return tube, np.array([across, across, r**2 / 2])
-    ball = 4 / 3 * np.pi * r**3  # two half balls, whose mass centres are 3/8 r beyond the ends
-    ends = 0.4 * r**2 + half**2 + 0.75 * half * r
-    volume = tube + ball
-    side = (tube * across + ball * ends) / volume
-    return volume, np.array([side, side, (tube * r**2 / 2 + ball * 0.4 * r**2) / volume])
+def _read_inertia(
+    element: XmlElement, kind: str, size: Array, pose: Pose, assets: MeshAndMaterialAssets
+) -> LinkInertia:
+    """Return mass and inertia of a solid in its body's frame, from ``mass``, else ``density``; or say that none is."""
+    name = element.attribute("mesh")
+    if kind not in _SIZE_COUNTS and (kind != "mesh" or name not in assets.meshes):
+        raise UnknownSolidError("no file of it is read" if kind != "mesh" else f"the mesh {name!r} is none of <asset>")
+    solid = form_simple_solid(kind, size) if kind != "mesh" else assets.meshes[name].weigh(assets.files)
+    if solid.open_edges:
+        what = (
+            f'the mesh {name} is not watertight ({solid.open_edges:,} open edges): inertia="legacy" gives it a volume'
+        )
+        element.faults.note(f'{what} all the same, as in MuJoCo; close it, or choose inertia="convex"')
+    given = element.attribute("mass")
+    mass = element.number("mass") if given else element.number("density", _WATER_DENSITY) * solid.volume
+    return solid.weigh(mass, pose, element.line)
 
 
 def _read_drawn_shape(
@@ -193,11 +241,11 @@ def _read_drawn_shape(
         if mesh not in assets.meshes:
             element.faults.add(element.line, f"the mesh {mesh!r} is none of <asset>", "correct the name")
             return None
-        file, scale = assets.meshes[mesh]
-        if not file:
+        asset = assets.meshes[mesh]
+        if not asset.file:
             element.faults.note(f"the mesh {mesh}, which is written out in the file, is not drawn")
             return None
-        return LinkGeometry("mesh", scale, pose, color, file, touches, element.line)
+        return LinkGeometry("mesh", asset.placement.scale, pose, color, asset.file, touches, element.line)
     known: dict[str, tuple[GeometryKind, tuple[float, ...]]] = {
         "sphere": ("sphere", tuple(size)),
         "ellipsoid": ("ellipsoid", tuple(size)),

@@ -21,6 +21,8 @@ from lxml import etree
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.description.link_tree_checks import check_and_sort_link_tree
 from mb2fmu.robots.description.robot_description import Array, RobotActuator, RobotDescription, RobotJoint
+from mb2fmu.robots.file_formats.mesh_file_search import NO_PACKAGES
+from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
 from mb2fmu.robots.file_formats.mjcf_actuators_and_tendons import MjcfActuationReader
 from mb2fmu.robots.file_formats.mjcf_bodies import MjcfBodyReader
 from mb2fmu.robots.file_formats.mjcf_geoms import read_mjcf_assets
@@ -292,7 +294,9 @@ def read_mjcf(content: bytes, path: Path, content_of: FileContentReader) -> Robo
     _check_sections(root)
     gravity = _read_options(root)
     compiler = read_mjcf_compiler_settings(root)
-    bodies = MjcfBodyReader(compiler, read_mjcf_assets(root, compiler), faults)
+    bodies = MjcfBodyReader(
+        compiler, read_mjcf_assets(root, compiler, MeshFileAccess(path, NO_PACKAGES, content_of)), faults
+    )
     bodies.read_worldbody(root)
     actuation = MjcfActuationReader(
         compiler, {joint.name: joint for joint in bodies.joints}, bodies.reference_positions, bodies.drawn_poses, faults

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ import numpy as np
 from mb2fmu.robots.description.link_tree_checks import check_and_sort_link_tree
 from mb2fmu.robots.description.robot_description import (
     Array,
-    GeometryKind,
     JointLimits,
     JointMimic,
     LinkGeometry,
@@ -28,6 +28,14 @@ from mb2fmu.robots.description.robot_description import (
     RobotLink,
     RobotLoop,
     name_massless_link,
+)
+from mb2fmu.robots.file_formats.mesh_file_search import NO_PACKAGES
+from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
+from mb2fmu.robots.file_formats.sdf_collision_masses import (
+    SdfCollisionWeighing,
+    element_text,
+    read_child_number,
+    read_shape_sizes,
 )
 from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
 from mb2fmu.robots.file_formats.sdf_model_inclusion import SdfModelInserter
@@ -59,19 +67,23 @@ _UNBOUNDED_LIMIT = 1e16
 _MIN_VECTOR_LENGTH = 1e-12
 
 
-def read_sdf(content: bytes, path: Path, content_of: Callable[[Path], bytes | None]) -> RobotDescription:
+def read_sdf(
+    content: bytes, path: Path, content_of: Callable[[Path], bytes | None], packages: Mapping[str, str] = NO_PACKAGES
+) -> RobotDescription:
     """Read an SDF file with one model, in a world or alone.
 
     Args:
         content: Of the file.
         path: Of the file.
         content_of: Reads included files; None where there is none.
+        packages: Package or Gazebo model → folder, relative ones from the file's.
 
     Raises:
         ModelError: With every fault of the file, each with its line.
     """
     faults = XmlFaultCollector(path.name)
-    root = XmlElement(SdfModelInserter(faults, content_of).parse(content, path), faults)
+    folders = {name: str(path.absolute().parent / folder) for name, folder in packages.items()}
+    root = XmlElement(SdfModelInserter(faults, content_of, folders).parse(content, path), faults)
     models, gravity = root.children("model"), None
     for world in root.children("world"):
         models += world.children("model")
@@ -89,7 +101,7 @@ def read_sdf(content: bytes, path: Path, content_of: Callable[[Path], bytes | No
         faults.add(line, f"the file has {len(models)} models{named}", remedy)
         faults.raise_collected()
     flatten_nested_models(models[0].node, faults)
-    model = _SdfModelReader(models[0], faults)
+    model = _SdfModelReader(models[0], faults, MeshFileAccess(path, folders, content_of))
     links, joints = model.read_model()
     name = models[0].attribute("name")
     if not name:
@@ -118,6 +130,7 @@ def _select_moving_models(models: list[XmlElement], faults: XmlFaultCollector) -
 class _SdfModelReader:
     element: XmlElement
     faults: XmlFaultCollector
+    files: MeshFileAccess
     frames: SdfFrames = field(init=False)
     links: list[RobotLink] = field(default_factory=list)
     joints: list[RobotJoint] = field(default_factory=list)
@@ -169,7 +182,7 @@ class _SdfModelReader:
             self.frames.parent_of_frame[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
         for child in self.element.children("joint"):
             end = child.child("child", required=True)
-            on = _element_text(end) if end else MODEL
+            on = element_text(end) if end else MODEL
             self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, on))
             self.frames.parent_of_frame[child.attribute("name")] = on
 
@@ -199,7 +212,7 @@ class _SdfModelReader:
             self.faults.add(element.line, f"link {name} is kinematic, which is not honoured", "prescribe its joint")
         decay = element.child("velocity_decay")
         decays = (
-            [part.read_numbers(_element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
+            [part.read_numbers(element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
             if decay
             else []
         )
@@ -208,45 +221,60 @@ class _SdfModelReader:
         inertial = element.child("inertial")
         if inertial is None:
             self.faults.note(f"link {name} has no <inertial>: it has SDF's default, 1 kg and 1 kg·m² about every axis")
-        own = self._read_inertial(inertial) if inertial else LinkInertia(1.0, np.zeros(3), np.eye(3), element.line)
+        own: LinkInertia | None = LinkInertia(1.0, np.zeros(3), np.eye(3), element.line)
+        unknown = ""
+        if inertial is not None and inertial.attribute("auto") in {"true", "1"}:
+            self._check_inertial(inertial)
+            weighing = SdfCollisionWeighing(self.files, partial(self._read_shape_pose, link=name))
+            own, unknown = weighing.weigh_link(element, inertial)
+        elif inertial is not None:
+            own = self._read_inertial(inertial)
         shapes = [
             shape
             for word in ("visual", "collision")
             for child in element.children(word)
             for shape in self._read_shapes(child, name)
         ]
-        return RobotLink(name, own, tuple(shapes), element.line)
+        return RobotLink(name, own, tuple(shapes), element.line, unknown)
+
+    def _check_inertial(self, element: XmlElement) -> None:
+        """Refuse what of an ``<inertial>`` changes the motion and is not honoured."""
+        element.check_allowed({"pose", "mass", "inertia", "fluid_added_mass", "density", "auto_inertia_params"})
+        if element.child("fluid_added_mass") is not None:
+            self.faults.add(element.line, "added mass is not honoured", "remove <fluid_added_mass>")
 
     def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the link's axes."""
-        element.check_allowed({"pose", "mass", "inertia", "fluid_added_mass", "density", "auto_inertia_params"})
-        if element.attribute("auto") in {"true", "1"} or element.child("fluid_added_mass") is not None:
-            self.faults.add(element.line, "inertias from shapes, and added mass, are not honoured", "write them out")
+        self._check_inertial(element)
         pose = read_relative_pose(element, "").pose
-        mass = _read_child_number(element, "mass", 1.0)
+        mass = read_child_number(element, "mass", 1.0)
         inertia = element.child("inertia")
         words = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         defaults = dict(zip(words, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), strict=True))
         if inertia is not None:
             inertia.check_allowed(words)
-            defaults = {word: _read_child_number(inertia, word, value) for word, value in defaults.items()}
+            defaults = {word: read_child_number(inertia, word, value) for word, value in defaults.items()}
         xx, xy, xz, yy, yz, zz = defaults.values()
         turned = pose.rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ pose.rotation.T
         return LinkInertia(mass, pose.position, (turned + turned.T) / 2, element.line)
 
     def _read_shapes(self, element: XmlElement, link: str) -> Iterator[LinkGeometry]:
         """Yield the shapes of a visual or collision, placed on the link."""
-        placed = read_relative_pose(element, link)
-        pose = placed.pose
-        if placed.relative_to != link:
-            pose = self._relative_pose(link, placed.relative_to, element.line) @ pose
+        pose = self._read_shape_pose(element, link)
         geometry = element.child("geometry", required=True)
         for shape in geometry.list_elements() if geometry else ():
-            kind, sizes, mesh = _read_shape_sizes(shape)
+            kind, sizes, mesh = read_shape_sizes(shape)
             if kind is None:
                 self.faults.note(f"the shape <{shape.name}> is not drawn")
                 continue
             yield LinkGeometry(kind, sizes, pose, _read_color(element), mesh, element.name == "collision", element.line)
+
+    def _read_shape_pose(self, element: XmlElement, link: str) -> Pose:
+        """Return the pose of a visual or collision on its link."""
+        placed = read_relative_pose(element, link)
+        if placed.relative_to == link:
+            return placed.pose
+        return self._relative_pose(link, placed.relative_to, element.line) @ placed.pose
 
     def _read_joint(self, element: XmlElement, links: set[str]) -> None:
         """Read a joint as one link per axis; a joint to a link that another joint moves closes a loop."""
@@ -258,7 +286,7 @@ class _SdfModelReader:
             remedy = f"honoured are {', '.join(_JOINT_KINDS)}"
             self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
         ends = [element.child(word, required=True) for word in ("parent", "child")]
-        parent, child = (self.frames.find_link(_element_text(end), links, end.line) if end else "" for end in ends)
+        parent, child = (self.frames.find_link(element_text(end), links, end.line) if end else "" for end in ends)
         if child == WORLD:
             self.faults.add(element.line, f"the child of joint {name} is the world", "let the world be its parent")
             return
@@ -325,8 +353,8 @@ class _SdfModelReader:
     def _read_armature(self, element: XmlElement, name: str, kind: str) -> float:
         """Return a rotor's inertia as felt at the joint, by Drake's words for it; 0 if it has several axes."""
         inertia, ratio = (
-            _read_child_number(element, "rotor_inertia", 0.0),
-            _read_child_number(element, "gear_ratio", 1.0),
+            read_child_number(element, "rotor_inertia", 0.0),
+            read_child_number(element, "gear_ratio", 1.0),
         )
         if inertia < 0:
             self.faults.add(element.line, f"rotor_inertia of joint {name} is {inertia:g}", "give a number ≥ 0")
@@ -348,7 +376,7 @@ class _SdfModelReader:
         values = {"damping": 0.0, "friction": 0.0, "spring_stiffness": 0.0, "spring_reference": 0.0}
         if dynamics is not None:
             dynamics.check_allowed(values)
-            values = {key: _read_child_number(dynamics, key, 0.0) for key in values}
+            values = {key: read_child_number(dynamics, key, 0.0) for key in values}
         for key in ("damping", "friction", "spring_stiffness"):
             if values[key] < 0 and dynamics is not None:
                 self.faults.add(dynamics.line, f"{key} of joint {name} is {values[key]:g}", "give a number ≥ 0")
@@ -396,12 +424,12 @@ class _SdfModelReader:
         if limit is None:
             return JointLimits()
         limit.check_allowed({"lower", "upper", "effort", "velocity"}, {"stiffness", "dissipation"})
-        lower, upper = _read_child_number(limit, "lower", -np.inf), _read_child_number(limit, "upper", np.inf)
+        lower, upper = read_child_number(limit, "lower", -np.inf), read_child_number(limit, "upper", np.inf)
         if lower > upper:
             self.faults.add(
                 limit.line, f"lower = {lower:g} of joint {name} is above upper = {upper:g}", "exchange them"
             )
-        effort, velocity = (_read_child_number(limit, word, -1.0) for word in ("effort", "velocity"))
+        effort, velocity = (read_child_number(limit, word, -1.0) for word in ("effort", "velocity"))
         return JointLimits(
             lower=lower if lower > -_UNBOUNDED_LIMIT else -np.inf, upper=upper if upper < _UNBOUNDED_LIMIT else np.inf,
             effort=effort if effort >= 0 else np.inf, velocity=velocity if velocity >= 0 else np.inf,
@@ -414,11 +442,11 @@ def _read_mimic(axis: XmlElement) -> JointMimic | None:
     if mimic is None:
         return None
     mimic.check_allowed({"multiplier", "offset", "reference"})
-    multiplier, offset = _read_child_number(mimic, "multiplier", 1.0), _read_child_number(mimic, "offset", 0.0)
+    multiplier, offset = read_child_number(mimic, "multiplier", 1.0), read_child_number(mimic, "offset", 0.0)
     return JointMimic(
         mimic.attribute("joint", required=True),
         multiplier,
-        offset - multiplier * _read_child_number(mimic, "reference", 0.0),
+        offset - multiplier * read_child_number(mimic, "reference", 0.0),
     )
 
 
@@ -427,52 +455,15 @@ def _make_fixed_joint(name: str, parent: str, child: str, origin: Pose, line: in
     return RobotJoint(name=name, kind="fixed", parent=parent, child=child, origin=origin, line=line)
 
 
-def _element_text(element: XmlElement | None) -> str:
-    """Return an element's text, stripped; empty without an element."""
-    return "" if element is None else (element.node.text or "").strip()
-
-
-def _read_child_number(element: XmlElement, name: str, default: float) -> float:
-    """Return the number in a child; bounds may be infinite."""
-    child = element.child(name)
-    if child is None:
-        return default
-    found = child.read_numbers(_element_text(child), "the text", 1, infinite=element.name == "limit")
-    return default if found is None else found[0]
-
-
 def _read_child_boolean(element: XmlElement, name: str) -> bool:
     """Return whether a child says true or 1; false without it."""
     child = element.child(name)
     if child is None:
         return False
-    text = _element_text(child).lower()
+    text = element_text(child).lower()
     if text not in {"true", "1", "false", "0", ""}:
         child.faults.add(child.line, f'the text of <{name}> is "{text}"', "give true or false")
     return text in {"true", "1"}
-
-
-def _read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[float, ...], str]:
-    """Return kind, sizes, and the file of a mesh."""
-    match shape.name:
-        case "box" | "ellipsoid":
-            part = shape.child("size" if shape.name == "box" else "radii", required=True)
-            numbers = part.read_numbers(_element_text(part), "the text", 3) if part else None
-            return ("box" if shape.name == "box" else "ellipsoid"), numbers or (1.0, 1.0, 1.0), ""
-        case "cylinder" | "capsule":
-            sizes = (_read_child_number(shape, "radius", 1.0), _read_child_number(shape, "length", 1.0))
-            return ("cylinder" if shape.name == "cylinder" else "capsule"), sizes, ""
-        case "sphere":
-            return "sphere", (_read_child_number(shape, "radius", 1.0),), ""
-        case "mesh":
-            scale = shape.child("scale")
-            numbers = scale.read_numbers(_element_text(scale), "the text", 3) if scale else None
-            return (
-                "mesh",
-                numbers or (1.0, 1.0, 1.0),
-                _element_text(shape.child("uri", required=True)).replace("model://", "package://"),
-            )
-    return None, (), ""
 
 
 def _read_color(element: XmlElement) -> str:
@@ -481,7 +472,7 @@ def _read_color(element: XmlElement) -> str:
     diffuse = (material.child("diffuse") or material.child("ambient")) if material else None
     if diffuse is None:
         return ""
-    numbers = [float(part) for part in _element_text(diffuse).split()[:3] if _is_number(part)]
+    numbers = [float(part) for part in element_text(diffuse).split()[:3] if _is_number(part)]
     return (
         "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers) if len(numbers) == 3 else ""
     )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -37,10 +37,12 @@ class SdfModelInserter:
     Attributes:
         faults: Take what is wrong.
         content_of: Returns the content of a file; None where there is none.
+        packages: Package or Gazebo model → its folder, absolute.
     """
 
     faults: XmlFaultCollector
     content_of: Callable[[Path], bytes | None]
+    packages: Mapping[str, str]
     _count: int = 0
 
     def parse(self, content: bytes, path: Path, including: tuple[Path, ...] = ()) -> etree._Element:
@@ -140,13 +142,15 @@ class SdfModelInserter:
             self.faults.add(include.line, f"{uri} names no model, or leaves its folder by ..", "write model://FOLDER")
             return None
         prefix = f"{scheme}://" if sign else ""
-        for candidate in _list_candidates(scheme if sign else "", name, source):
+        for candidate in _list_candidates(scheme if sign else "", name, source, self.packages):
             if (content := self.content_of(candidate)) is not None:
                 return candidate.absolute(), content, prefix + str(PurePosixPath(name).parent)
             path = candidate / self._find_model_name(candidate)
             if (content := self.content_of(path)) is not None:
                 return path.absolute(), content, prefix + name
-        remedy = "put its folder beside the file, or the folder above it into GZ_SIM_RESOURCE_PATH or SDF_PATH"
+        remedy = (
+            "put its folder beside the file, name it by --package NAME=DIR, or set GZ_SIM_RESOURCE_PATH or SDF_PATH"
+        )
         self.faults.add(include.line, f"the file includes {uri}, which is not there", remedy)
         return None
 
@@ -165,11 +169,11 @@ class SdfModelInserter:
         return versions[max(known)] if known else "model.sdf"
 
 
-def _list_candidates(scheme: str, name: str, source: Path) -> Iterator[Path]:
+def _list_candidates(scheme: str, name: str, source: Path, packages: Mapping[str, str]) -> Iterator[Path]:
     """Yield what a URI may mean, the surest first."""
     if scheme in {"model", "package"}:
         package, _, inside = name.partition("/")
-        yield from (folder / inside for folder in iterate_package_folders(package, source, {}))
+        yield from (folder / inside for folder in iterate_package_folders(package, source, packages))
         return
     yield source.parent / name
     if not scheme:

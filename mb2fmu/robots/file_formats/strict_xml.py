@@ -25,7 +25,10 @@ _NO_DOCTYPE = "remove <!DOCTYPE …>"
 _INCLUDE = "http://www.w3.org/2001/XInclude"
 _UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _XACRO = re.compile(r"xacro", re.IGNORECASE)
-_XACRO_REMEDY = "pip install xacrodoc, and name the file .xacro; or expand the macros: xacro robot.xacro > robot.urdf"
+_XACRO_REMEDY = (
+    "pip install 'mb2fmu[robots]' (or xacrodoc), and name the file .xacro; "
+    "or expand the macros: xacro robot.xacro > robot.urdf"
+)
 
 
 class XmlSourceLine(int):

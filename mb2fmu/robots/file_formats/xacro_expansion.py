@@ -5,6 +5,7 @@ Both evaluate expressions of the file, and neither needs ROS. The independent im
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,7 @@ from mb2fmu.errors import Fault, ModelError
 _MARKS = (b"<xacro:", b"${", b"$(")
 
 
-def expand_xacro_macros(content: bytes, path: Path) -> bytes:
+def expand_xacro_macros(content: bytes, path: Path, packages: Mapping[str, str]) -> bytes:
     """Return the content of a robot's file, of an xacro file with macros the expanded text.
 
     Where neither package is installed, it is returned as it is: reading it says what to do.
@@ -23,6 +24,8 @@ def expand_xacro_macros(content: bytes, path: Path) -> bytes:
     Args:
         content: Of the file.
         path: Of the file, which the package reads itself, with the files that it includes.
+        packages: ROS package → folder, relative ones from the file's, for ``$(find …)``; others are found by their
+            ``package.xml`` above the file. The package ``xacro`` asks ROS instead.
 
     Raises:
         ModelError: If the package finds a fault.
@@ -35,7 +38,10 @@ def expand_xacro_macros(content: bytes, path: Path) -> bytes:
     try:
         module: Any = import_module(package)
         if package == "xacrodoc":
-            text = str(module.XacroDoc.from_file(str(path)).to_urdf_string())
+            folders = {name: str(path.absolute().parent / folder) for name, folder in packages.items()}
+            module.packages.update_package_cache(folders)
+            # Names of meshes stay as they are: one that is not there is no fault, and no folder gets into an FMU.
+            text = str(module.XacroDoc.from_file(str(path), resolve_packages=False).dom.toxml())
         else:
             text = str(module.process_file(str(path)).toxml())
     except Exception as error:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from mb2fmu.validation.independent_import.independent_shape_integrals import integrate_shape
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     Pose,
@@ -36,24 +37,34 @@ _NO_BOUND = 1e16
 _CLOSING_JOINT_KINDS = {"ball": "point", "revolute": "hinge", "continuous": "hinge", "fixed": "weld"}
 
 
-def read_sdf_tree(content: bytes, path: Path) -> RobotTree:
-    """Return the links and joints of an SDF file with one model that moves; files that it includes are read again."""
-    root = _read_with_included_models(content, path)
+def read_sdf_tree(content: bytes, path: Path, packages: Mapping[str, str]) -> RobotTree:
+    """Return the links and joints of an SDF file with one model that moves; files that it includes are read again.
+
+    Args:
+        content: Of the file.
+        path: Of the file.
+        packages: Package or Gazebo model → folder, relative ones from the file's.
+    """
+    folders = {name: path.parent / folder for name, folder in packages.items()}
+    root = _read_with_included_models(content, path, folders)
     return _SdfTreeReader(_find_moving_model(root)).form_tree(
         _read_numbers(root.find("world"), "gravity", (0.0, 0.0, -9.81))
     )
 
 
-def _read_with_included_models(content: bytes, path: Path) -> ET.Element:
+def _read_with_included_models(content: bytes, path: Path, packages: Mapping[str, Path]) -> ET.Element:
     """Return the root of a file, with ``<model>`` of the included file in place of each ``<include>``."""
     root = parse_xml_with_undeclared_prefixes(content)
+    for uri in root.iterfind(".//collision//mesh/uri"):
+        places = _iterate_places((uri.text or "").strip(), path, packages)
+        uri.text = str(next((place for place in places if place.is_file()), uri.text))
     if tuple(int(part) for part in root.get("version", "2").split(".")) < (1, 5):
         for model in root.iter("model"):
             model.set(_VERSION_MARK, "old")
     for parent in [each for each in root.iter() if each.tag in {"sdf", "world", "model"}]:
         for place, include in [(k, child) for k, child in enumerate(parent) if child.tag == "include"]:
-            file = _find_included_file(_read_text(include, "uri"), path)
-            models = _read_with_included_models(file.read_bytes(), file).findall("model")
+            file = _find_included_file(_read_text(include, "uri"), path, packages)
+            models = _read_with_included_models(file.read_bytes(), file, packages).findall("model")
             for model in models if include.get("merge") in {"true", "1"} else ():
                 model.set(_MERGE_MARK, "true")
             parent[place] = _change_as_include_says(models[0], include) if models else ET.Element("light")
@@ -70,16 +81,23 @@ def _change_as_include_says(model: ET.Element, include: ET.Element) -> ET.Elemen
     return model
 
 
-def _find_included_file(uri: str, path: Path) -> Path:
-    """Return the SDF file that a URI means: itself, or named in ``model.config`` of its folder."""
+def _iterate_places(uri: str, path: Path, packages: Mapping[str, Path]) -> Iterator[Path]:
+    """Yield the files or folders that a URI in a file may mean."""
     scheme, sign, name = uri.rpartition("://")
     listed = [os.environ.get(key, "") for key in ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH")]
     starts = [Path(entry) for entry in os.pathsep.join(listed).split(os.pathsep) if entry]
     starts = [*starts, *path.absolute().parents] if sign and scheme != "file" else [path.parent, *starts]
     first, *rest = Path(name).parts
+    if sign and first in packages:
+        yield packages[first].joinpath(*rest)
     own = {start for start in starts if sign and start.name == first}  # the folder of the model itself
-    places = [each for start in starts for each in ([start.joinpath(*rest)] if start in own else []) + [start / name]]
-    for place in places:
+    for start in starts:
+        yield from [start.joinpath(*rest), start / name] if start in own else [start / name]
+
+
+def _find_included_file(uri: str, path: Path, packages: Mapping[str, Path]) -> Path:
+    """Return the SDF file that a URI means: itself, or named in ``model.config`` of its folder."""
+    for place in _iterate_places(uri, path, packages):
         config = place / "model.config"
         files = ET.parse(config).findall("sdf") if config.is_file() else []  # noqa: S314 - read before, strictly
         numbers = [re.fullmatch(r"[\d.]*\d", each.get("version", "").strip()) for each in files]
@@ -100,14 +118,17 @@ def _find_moving_model(root: ET.Element) -> ET.Element:
     return next((each for each in models if _read_text(each, "static").lower() not in {"true", "1"}), models[0])
 
 
-def read_sdf_joint_values(content: bytes, path: Path) -> dict[str, tuple[float, float, float, float, float]]:
+def read_sdf_joint_values(
+    content: bytes, path: Path, packages: Mapping[str, str]
+) -> dict[str, tuple[float, float, float, float, float]]:
     """Return joint → damping, bounds of the position, largest effort and speed (SI units) of an SDF file.
 
     What the file does not bound is infinite there; the two axes of a universal joint are joints of their own, and of a
     ball the damping counts alone.
     """
     values_by_joint = {}
-    reader = _SdfTreeReader(_find_moving_model(_read_with_included_models(content, path)))
+    folders = {name: path.parent / folder for name, folder in packages.items()}
+    reader = _SdfTreeReader(_find_moving_model(_read_with_included_models(content, path, folders)))
     for joint in reader.list_joints():
         name, kind = joint.get("name", ""), joint.get("type", "")
         for axis in [each for tag in ("axis", "axis2") for each in joint.findall(tag)]:
@@ -259,11 +280,32 @@ class _SdfTreeReader:
         inertial = link.find("inertial")
         if inertial is None:  # the standard's default: 1 kg, 1 kg m2
             return 1.0, _relative_pose(frame, self.place_of(link.get("name", "")))[1], np.eye(3)
+        if inertial.get("auto") in {"true", "1"}:
+            return self._weigh_collisions(link, inertial, frame)
         R, center = _compose_poses(_relative_pose(frame, self.place_of(link.get("name", ""))), _read_pose(inertial)[0])
         xx, yy, zz = (float(_read_text(inertial, f"inertia/i{ii}") or 1.0) for ii in ("xx", "yy", "zz"))
         xy, xz, yz = (float(_read_text(inertial, f"inertia/i{ij}") or 0.0) for ij in ("xy", "xz", "yz"))
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         return float(_read_text(inertial, "mass") or 1.0), center, inertia
+
+    def _weigh_collisions(self, link: ET.Element, inertial: ET.Element, frame: Pose) -> tuple[float, Array, Array]:
+        """Return mass, mass centre and inertia of a link's collision shapes, from ∫ dm, ∫ x dm and ∫ x xᵀ dm."""
+        mass, first, second = 0.0, np.zeros(3), np.zeros((3, 3))
+        name = link.get("name", "")
+        for collision in link.findall("collision"):
+            density = float(_read_text(collision, "density") or _read_text(inertial, "density") or 1000.0)
+            place, relative = _read_pose(collision)
+            base = self.place_of(self._scopes[name].full_name(relative) if relative else name)
+            R, p = _relative_pose(frame, _compose_poses(base, place))
+            for shape in collision.findall("geometry/*"):
+                volume, center, moment = integrate_shape(shape)
+                c = p + R @ center
+                mass, first = mass + density * volume, first + density * volume * c
+                second += density * (R @ moment @ R.T + volume * np.outer(c, c))
+        at = first / mass
+        about = second - mass * np.outer(at, at)
+        given = float(_read_text(inertial, "mass") or mass)
+        return given, at, given / mass * (np.trace(about) * np.eye(3) - about)
 
     def _iterate_joints(self, element: ET.Element, parent: str, child: str, frame: Pose) -> Iterator[TreeJoint]:
         """Yield one joint, or the two of a universal one."""

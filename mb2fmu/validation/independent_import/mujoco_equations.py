@@ -30,6 +30,8 @@ _FREE_JOINT, _BALL_JOINT = 0, 1
 _JOINT_EQUALITY = 2  # kind of an equality
 _JOINT_OBJECT, _BODY_OBJECT, _SITE_OBJECT = 3, 1, 6  # of joints, bodies, sites, among MuJoCo's kinds of objects
 _CONNECT_EQUALITY, _WELD_EQUALITY = 0, 1  # kinds of equalities
+_MESH_AXES_ACCURACY = 1e-6
+"""Relative, of inertias of bodies that meshes give their mass: MuJoCo finds a mesh's principal axes to about 1e-7."""
 _DISABLED_FEATURES = ("mjDSBL_CONTACT", "mjDSBL_LIMIT", "mjDSBL_FRICTIONLOSS", "mjDSBL_EQUALITY")
 
 
@@ -70,11 +72,31 @@ def _load_mujoco_model(mj: Any, path: Path) -> Any:
     """Return MuJoCo's model; the axes of free bodies are the file's, which ``align`` would turn."""
     with warnings.catch_warnings():  # of words that MuJoCo will give up
         warnings.simplefilter("ignore")
-        spec = mj.MjSpec.from_file(str(path))
-        spec.compiler.alignfree = False
-        for joint in spec.joints:
-            joint.align = mj.mjtAlignFree.mjALIGNFREE_FALSE
-        return spec.compile()
+        return _read_mujoco_specification(mj, path).compile()
+
+
+def _read_mujoco_specification(mj: Any, path: Path) -> Any:
+    """Return MuJoCo's description of the file, without ``align``."""
+    spec = mj.MjSpec.from_file(str(path))
+    spec.compiler.alignfree = False
+    for joint in spec.joints:
+        joint.align = mj.mjtAlignFree.mjALIGNFREE_FALSE
+    return spec
+
+
+def _has_mass_from_meshes(mj: Any, spec: Any) -> bool:
+    """Return whether a mesh gives a body that is not the world its mass."""
+    first, last = spec.compiler.inertiagrouprange
+    always = int(spec.compiler.inertiafromgeom) == int(mj.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE)
+    return any(
+        geom.type == mj.mjtGeom.mjGEOM_MESH
+        and geom.parent.name != "world"
+        and geom.mass != 0.0  # NaN: by its density
+        and geom.density != 0.0
+        and first <= geom.group <= last
+        and (always or not geom.parent.explicitinertial)
+        for geom in spec.geoms
+    )
 
 
 @dataclass(slots=True)
@@ -102,6 +124,7 @@ class MujocoEquations:
     column: dict[str, int] = field(default_factory=dict)
     size: int = 0
     gravity: Array = field(default_factory=lambda: np.zeros(3))
+    accuracy: float = 0.0  # relative, of inertias, where MuJoCo has them less exact than round-off
     _mj: Any = None
     _model: Any = None
     _data: Any = None
@@ -111,7 +134,11 @@ class MujocoEquations:
 
     def __post_init__(self) -> None:
         self._mj = importlib.import_module("mujoco")
-        self._model = model = _load_mujoco_model(self._mj, self.path)
+        with warnings.catch_warnings():  # of words that MuJoCo will give up
+            warnings.simplefilter("ignore")
+            spec = _read_mujoco_specification(self._mj, self.path)
+            self._model = model = spec.compile()
+        self.accuracy = _MESH_AXES_ACCURACY if _has_mass_from_meshes(self._mj, spec) else 0.0
         is_weightless = model.opt.disableflags & int(self._mj.mjtDisableBit.mjDSBL_GRAVITY)
         self.gravity = np.zeros(3) if is_weightless else np.array(model.opt.gravity)
         for flag in (*_DISABLED_FEATURES, *(() if self.actuators else ("mjDSBL_ACTUATION",))):

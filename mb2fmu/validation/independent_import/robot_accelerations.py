@@ -100,7 +100,7 @@ def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        independent_import = _read_independent_import(robot, source, read_robot_file(source))
+        independent_import = _read_independent_import(robot, source, read_robot_file(source, robot.settings.packages))
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep all files until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
@@ -133,7 +133,7 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
             return MujocoEquations(source, moving_joints, actuators, s.locked, free, prescribed)
         except ValueError as error:  # a mesh that is not there, a name that stands twice, …
             return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-    read_tree = read_urdf_tree if robot.kind == URDF else partial(read_sdf_tree, path=source)
+    read_tree = read_urdf_tree if robot.kind == URDF else partial(read_sdf_tree, path=source, packages=s.packages)
     bending = {
         each.name: NodalLink(
             each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
@@ -269,6 +269,8 @@ class _RobotFileEquations:
         self._added_forces = added or AddedGeneralizedForces(
             (), (), (), _list_point_symbols(definition), {}, lambda _: GROUND_POSE
         )
+        own = independent_import.accuracy if isinstance(independent_import, MujocoEquations) else 0.0
+        self._accuracy = max(ROUND_OFF_FRACTION, own)
         self._parameters = [p for p in definition.parameters if not p.calculated]
         self._items = _list_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
@@ -381,7 +383,8 @@ class _RobotFileEquations:
     def _sample_accelerations(self, point: RandomPoint) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
-        A bound is what a change of every term by :data:`ROUND_OFF_FRACTION` makes of u'. Each column is given terms in
+        A bound is what a change of every term by the import's accuracy makes of u' (:data:`ROUND_OFF_FRACTION`, or what
+        MuJoCo makes of meshes). Each column is given terms in
         its own unit (ω² where a joint turns, ω v where it slides), so that a file of other lengths is judged alike.
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
@@ -410,7 +413,7 @@ class _RobotFileEquations:
         rates, bounds = self._rates_of_coordinates(values)
         for slot, column in self._iterate_speeds():
             name = str(self._items[slot - 1].name)
-            rates[name], bounds[name] = float(u_dot[column]), ROUND_OFF_FRACTION * float(scale[column])
+            rates[name], bounds[name] = float(u_dot[column]), self._accuracy * float(scale[column])
         still = dict.fromkeys(self._auxiliary_names, 0.0)  # states of open contacts and latches
         return AccelerationSample(point, {INDEPENDENT_IMPORT: rates | still}, bounds | still)
 
@@ -430,7 +433,7 @@ class _RobotFileEquations:
         size = root_inertia * (root_inertia @ (np.abs(u_dot) + self._estimate_rotational_accelerations(values)))
         size = size + self._size_of_forces(values) + size_of_added
         for _, column, name in changed_values:
-            outputs[f"{name}.effort"] = (float(efforts[column]), ROUND_OFF_FRACTION * float(size[column]))
+            outputs[f"{name}.effort"] = (float(efforts[column]), self._accuracy * float(size[column]))
         return AccelerationSample(point, {INDEPENDENT_IMPORT: {}}, {}, outputs=outputs)
 
     def _evaluate_import(self, values: list[float]) -> tuple[Array, Array, Array, Array]:

@@ -88,13 +88,13 @@ def _read_joint_values(robot: RobotMechanics) -> dict[str, _JointFileValues]:
     if source is None or not source.is_file() or (robot.kind == MJCF and not is_mujoco_installed()):
         return {}
     if robot.kind == URDF:
-        return _read_urdf_joint_values(source)
+        return _read_urdf_joint_values(source, robot.settings.packages)
     if robot.kind == MJCF:
         values_by_joint = read_mujoco_joint_values(
             source, [j.name for j in robot.description.joints if j.kind != "fixed"]
         )
         return {name: _JointFileValues(*values) for name, values in values_by_joint.items()}
-    file_values = read_sdf_joint_values(source.read_bytes(), source)
+    file_values = read_sdf_joint_values(source.read_bytes(), source, robot.settings.packages)
     return {name: _JointFileValues(*values) for name, values in file_values.items()}
 
 
@@ -148,10 +148,11 @@ def _read_start_table(robot: RobotMechanics, key: str) -> Mapping[str, float]:
     return {name: float(value) for name, value in table.items()}
 
 
-def _read_urdf_joint_values(source: Path) -> dict[str, _JointFileValues]:
+def _read_urdf_joint_values(source: Path, packages: Mapping[str, str]) -> dict[str, _JointFileValues]:
     """Return joint → its values in a URDF file."""
     values_by_joint = {}
-    for joint in ET.fromstring(read_robot_file(source)).findall("joint"):  # noqa: S314 - the file was read before, strictly
+    root = ET.fromstring(read_robot_file(source, packages))  # noqa: S314 - the file was read before, strictly
+    for joint in root.findall("joint"):
         if joint.get("type") not in {"revolute", "continuous", "prismatic"}:
             continue
         limit, dynamics = joint.find("limit"), joint.find("dynamics")

@@ -10,7 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from mb2fmu.audit.description.description_import import make_description_records, parse_root_element_safely
+from mb2fmu.audit.description.description_import import (
+    OtherVersionError,
+    make_description_records,
+    parse_root_element_safely,
+)
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, DescribedVariable
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
@@ -238,11 +242,8 @@ def _read_model(tree: FileTree) -> DescribedModel:
         raise _make_refusal_error(fault) from error
     try:
         return make_description_records(root)
-    except ValueError as error:
-        is_description = root.tag == "fmiModelDescription"
-        version = root.get("fmiVersion") or "of no version"
-        found_text = f"FMI {version}{', a draft' if '-' in version else ''}" if is_description else f"a <{root.tag!s}>"
-        fault = Fault(f"is {found_text}", DESCRIPTION, "FMI 2.0 or 3.0 is needed")
+    except OtherVersionError as error:
+        fault = Fault(str(error), DESCRIPTION, "FMI 2.0 or 3.0 is needed")
         raise _make_refusal_error(fault) from error
 
 

@@ -94,6 +94,20 @@ def test_exit_codes_tell_what_happened(wrong: Path, tmp_path: Path) -> None:
     assert run(right, "--only", "nothing")[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("3.0-beta.1", "is FMI 3.0-beta.1, a draft"), ("4.0", "is FMI 4.0"), ("", "of no version")],
+)
+def test_an_fmu_of_another_version_is_no_failed_one(version: str, words: str, tmp_path: Path) -> None:
+    members = ball.contents(3)
+    text = members["modelDescription.xml"].replace(b'fmiVersion="3.0"', f'fmiVersion="{version}"'.encode())
+    path = ball.pack(members | {"modelDescription.xml": text}, tmp_path / "other.fmu")
+    code, told = run(path)
+    assert code == 2
+    assert words in told
+    assert "export the FMU as FMI 2.0 or 3.0" in told
+
+
 def test_warnings_fail_on_request(tmp_path: Path) -> None:
     members = ball.contents(2)
     members["documentation/licenses/x.txt"] = b"x"

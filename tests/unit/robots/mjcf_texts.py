@@ -89,7 +89,7 @@ DEGREES = """<mujoco>
 
 _NOT_HONOURED = (
     "equality/weld", "tendon/spatial", "sensor", "actuator/*[@tendon='spatial']", "actuator/intvelocity",
-    "actuator/general", "worldbody/body/geom[@type='mesh']",
+    "actuator/general",
 )  # fmt: skip
 
 
@@ -117,15 +117,11 @@ def mujoco_test_model() -> bytes:
 
 
 def honoured_part_of(content: bytes) -> bytes:
-    """That model without what is refused: fluid, spatial tendon, weld, filters; the mesh is a ball."""
+    """That model without what is refused: fluid, spatial tendon, weld, filters."""
     root = etree.fromstring(content)
     for path in _NOT_HONOURED:
         for element in root.findall(path):
-            if element.get("mesh"):
-                for key in ("mesh", "type"):
-                    del element.attrib[key]
-            else:
-                element.getparent().remove(element)
+            element.getparent().remove(element)
     for key in ("density", "viscosity", "wind"):
         del root.find("option").attrib[key]
     del root.find("worldbody/body[@gravcomp]").attrib["gravcomp"]

@@ -11,7 +11,7 @@ import sympy.physics.mechanics as me
 from representatives import by_night
 from touching import planar_body
 
-from mb2fmu import Impact, Model, derive, validation
+from mb2fmu import Impact, Model, derive, simulate, validation
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.numerics.coulomb_contacts import CoulombContactProblem, choose_contact_modes
 from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
@@ -359,3 +359,43 @@ def test_a_slip_that_is_a_multiple_of_the_rate_of_the_gap_is_reported(joined):
     with pytest.raises(MechanismError, match="the slip of wall is a multiple of the rate of its gap") as error:
         read_mechanism(check_model(model))
     assert "leave slip and friction out" in str(error.value)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.01])
+def test_a_contact_that_starts_open_where_its_rows_vanish_or_are_parallel(angle: float) -> None:
+    """A double pendulum that stands stretched above a floor: the rows of its tip's gap and slip are one, or 0.
+
+    Energy falls in the strike alone, whose impulses are in the cone of friction.
+    """
+    q, u = me.dynamicsymbols("q1:3"), me.dynamicsymbols("u1:3")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = [O]
+    for k in range(2):
+        A = N.orientnew(f"A{k}", "Axis", (q[k], N.z))
+        A.set_ang_vel(N, u[k] * N.z)
+        points.append(points[-1].locatenew(f"P{k}", A.y))
+        points[-1].v2pt_theory(points[-2], N, A)
+    middle, tip = points[1:]
+    bobs = [me.Particle("a", middle, 1), me.Particle("b", tip, 1)]
+    rates = [q[k].diff() - u[k] for k in range(2)]
+    weights = [(middle, -G * N.y), (tip, -G * N.y)]
+    model = Model("Stands", me.KanesMethod(N, q, u, rates, bodies=bobs, forcelist=weights))
+    for k, start in enumerate((2.0, 1.0)):
+        model.coordinate(q[k], angle, "rad")
+        model.speed(u[k], start, "rad/s")
+    gap = tip.pos_from(O).dot(N.y) + 1.5
+    model.add(Impact("floor", gap, slip=tip.vel(N).dot(N.x), friction=0.3, restitution=0.5))
+    model.output("gap", gap, "m")
+    energy = sum(sm.Rational(1, 2) * p.vel(N).magnitude() ** 2 + G * p.pos_from(O).dot(N.y) for p in (middle, tip))
+    model.output("energy", energy, "J")
+    model.experiment(stop=1.5, step=0.01)
+    run = simulate(model)
+    strikes = np.array(run["floor.impacts"])
+    assert strikes[0] == 0
+    assert strikes[-1] > 0
+    assert min(run["gap"]) > -1e-9
+    first = int(np.argmax(strikes > 0))
+    assert run["energy"][:first] == pytest.approx(run["energy"][0], rel=1e-5)
+    assert run["energy"][first] < run["energy"][0] - 0.1
+    assert abs(run["floor.impulse_along"][first]) <= 0.3 * run["floor.impulse"][first] * (1 + 1e-9)

@@ -17,16 +17,20 @@ from mb2fmu.validation.independent_import.robot_accelerations import sample_robo
 STAND_IN = """
 import pathlib
 
+class packages:
+    update_package_cache = dict
+
 class XacroDoc:
     @classmethod
-    def from_file(cls, path):
+    def from_file(cls, path, resolve_packages):
         made = cls()
+        made.dom = made
         made.text = pathlib.Path(path).read_text()
         if "fault" in made.text:
             raise RuntimeError("no such macro")
         return made
 
-    def to_urdf_string(self):
+    def toxml(self):
         return self.text.replace("${m}", "2.5").replace("${c}", "0.3")
 """
 LIMIT = '<limit lower="-2" upper="2" effort="50" velocity="9"/><dynamics damping="${c}"/>'
@@ -70,5 +74,31 @@ def test_what_the_package_refuses_is_reported(file: Path) -> None:
 
 def test_without_a_package_the_remedy_is_one_command(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xacro_expansion, "find_spec", lambda _: None)
-    with pytest.raises(ModelError, match="pip install xacrodoc"):
+    with pytest.raises(ModelError, match=r"pip install 'mb2fmu\[robots\]' \(or xacrodoc\)"):
         pipeline.derive(file)
+
+
+def test_the_package_itself_finds_macros_in_named_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a mesh in a package that is nowhere stays a note."""
+    monkeypatch.delitem(sys.modules, "xacrodoc", raising=False)  # the stand-in
+    pytest.importorskip("xacrodoc", reason="the extra robots is not installed")
+    macros = '<xacro:property name="m" value="${1 + 1.5}"/><xacro:property name="c" value="0.3"/>'
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "numbers.xacro").write_text(
+        f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro">{macros}</robot>'
+    )
+    shape = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual></link>'
+    text = TEXT.replace("</link>", shape, 1).replace(
+        '<link name="base"/>', '<xacro:include filename="$(find numbers)/numbers.xacro"/><link name="base"/>'
+    )
+    path = tmp_path / "here" / "arm.urdf.xacro"
+    path.parent.mkdir()
+    path.write_text(text.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" '))
+    with pytest.raises(ModelError, match="numbers"):
+        pipeline.derive(path)
+    derivation = pipeline.derive(path, arguments={"packages": {"numbers": "../far"}})
+    (body,) = derivation.mechanism.bodies
+    assert float(body.mass) == 2.5
+    assert "--package nowhere=DIR" in " ".join(derivation.checked.mechanics.notes)
+    assert not sample_robot_accelerations(derivation.checked).missing
+    assert check_declarations_import(derivation.checked, derivation.mechanism).verdict == "passed"
