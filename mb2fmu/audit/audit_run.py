@@ -16,6 +16,7 @@ from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
+from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import RemoteHost, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_run import (
     SupervisedRunOptions,
@@ -88,6 +89,7 @@ def audit(
     windows: bool = False,
     valgrind: bool = False,
     together: bool = False,
+    run_calls: int | None = None,
 ) -> AuditResult:
     """Audit an FMU.
 
@@ -109,6 +111,7 @@ def audit(
         valgrind: Whether to run it once more under valgrind, if that is installed (rule ``life.memory``).
         together: Whether all interface types run in one process: quicker, but what one leaves behind the next one
             finds.
+        run_calls: Calls of the FMU that one run may have; None: as many as its share of the time allows.
 
     Raises:
         PackageError: If it cannot be read as an archive, or is another version of FMI than 1, 2 and 3.
@@ -138,6 +141,8 @@ def audit(
             wine,
             valgrind_host,
             together,
+            run_calls,
+            compile_stage_library() if run and not windows else None,
         )
         collected_findings = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)

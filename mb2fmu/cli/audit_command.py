@@ -141,7 +141,7 @@ def audit(
         require_audit_packages,
     )
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
     if reference is None and (input_file or options):
         raise click.UsageError("--input and --options belong to a recorded run: give --reference too")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
 DEFAULT_SPREAD, DEFAULT_CASE_COUNT = 0.1, 100
 """Defaults: parameters vary by ± 10 % in 100 cases."""
@@ -301,7 +301,7 @@ def study(
 
 def _print_outcome(outcome: StudyOutcome) -> None:
     """Print how many cases ran, and where the results are."""
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
     good = outcome.cases - outcome.failed
     text = f"{outcome.study.model}: {good} of {outcome.cases} cases ran"

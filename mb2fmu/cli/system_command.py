@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
-    from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
+    from mb2fmu.report.summary_lines import SummaryState, VerdictSummaryLine
     from mb2fmu.systems.port_and_bond_records import SteppingSettings
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
@@ -87,7 +87,7 @@ def system(
 
 def _print_system_result(done: SystemRunResult, *, with_masters: bool) -> None:
     """Print the verdict; all numbers and notes with ``--verbose``."""
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
     lines = [*_summarize_run(done), *_summarize_masters(done)]
     notes = [*done.joined.notes, *done.motion.statistics["notes"]]
@@ -103,7 +103,7 @@ def _print_system_result(done: SystemRunResult, *, with_masters: bool) -> None:
 
 def _format_system_headline(done: SystemRunResult) -> VerdictSummaryLine:
     """Return the verdict in one line."""
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
     name, bound = done.joined.system.name, done.joined.system.run_settings.bound
     took = f" ({sum(each.seconds for each in done.timings):.1f} s)"
@@ -120,7 +120,7 @@ def _format_system_headline(done: SystemRunResult) -> VerdictSummaryLine:
 
 def _summarize_run(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
     """Yield what was run, and how well it agrees."""
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
     tally, bound = done.motion.statistics, done.joined.system.run_settings.bound
     yield VerdictSummaryLine("Run", f"{tally['steps']} communication steps, {tally['total_passes']} iterations")
@@ -158,7 +158,7 @@ def _suggest_finer_stepping(stepping: SteppingSettings) -> str:
 
 def _summarize_masters(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
     """Yield what other masters made of the same files."""
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
     from mb2fmu.systems.exports.foreign_masters import find_largest_master_difference
 
     for k, answer in enumerate(done.answers):

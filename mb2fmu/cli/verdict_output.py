@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from mb2fmu.pipeline import RunResult
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
     from mb2fmu.validation import MeasuredTableComparison, ValidationResult
 
 PIPED_WIDTH_CHARACTERS = 120
@@ -34,7 +34,7 @@ default_only_option = click.option(
 def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> None:
     """Print the verdict on an FMU that was made here; end with exit code 0 or 1."""
     from mb2fmu.report.sections.model_and_fmu_facts import summarize_fmu
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
 
     built = run.exported.build
     made = [
@@ -47,7 +47,7 @@ def print_run_verdict(run: RunResult, json_file: Path | None, report: Path) -> N
 
 def print_validation_verdict(result: ValidationResult, json_file: Path | None, fmu: Path, report: Path | None) -> None:
     """Print the verdict on any FMU, and where the report is; end with exit code 0 or 1."""
-    from mb2fmu.report.verdict_summary import VerdictSummaryLine
+    from mb2fmu.report.summary_lines import VerdictSummaryLine
     from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
     kinds = " and ".join(INTERFACE_TYPE_NAMES[kind.simulation.kind].split(",")[0] for kind in result.kinds)
@@ -104,7 +104,7 @@ def print_summary(
         return
     from rich.text import Text
 
-    from mb2fmu.report.verdict_summary import limit_summary_lines, wrap_summary_lines
+    from mb2fmu.report.summary_lines import limit_summary_lines, wrap_summary_lines
 
     console = _make_terminal_console()
     if details is not None and is_verbose_option_given():

@@ -56,6 +56,10 @@ AUDIT_CPU_TIME_S, STIFF_AUDIT_CPU_TIME_S = 5.0, 4.0
 """What the auditor's trials may take of the processor, in s. Small FMUs need a third of the first. The auditor's own
 integrator is explicit, so it comes to no end with a stiff FMU, whose whole runs are compared with the reference."""
 
+AUDIT_RUN_CALLS = 4_000
+"""Calls of the FMU in one run of the auditor, a step of its integrator being some 25; of a run that is longer it judges
+the beginning. Runs to the stop time are compared with the reference."""
+
 AUDIT_WALL_TIME_S = 900.0
 """For the auditor by the clock, in s: on a busy machine it takes longer, and judges the same."""
 
@@ -126,6 +130,7 @@ def _run_auditor(
     result = audit(
         fmu, only=rules, skip=skipped_rules, run_checkers=False, jobs=1, budget=AUDIT_WALL_TIME_S,
         effort=STIFF_AUDIT_CPU_TIME_S if definition.experiment.stiff else AUDIT_CPU_TIME_S, together=not runtime,
+        run_calls=AUDIT_RUN_CALLS,
     )  # fmt: skip
     if result.faults:
         raise Mb2FmuError(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
 from mb2fmu.audit.rules_and_findings import Severity
-from mb2fmu.report.verdict_summary import SummaryState, VerdictSummaryLine
+from mb2fmu.report.summary_lines import SummaryState, VerdictSummaryLine
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 

@@ -16,13 +16,9 @@ from mb2fmu.report.sections.validation_failure_diagnosis import (
     format_tolerance_share,
     list_validation_failures,
 )
+from mb2fmu.report.summary_lines import VerdictSummaryLine, limit_summary_lines, wrap_summary_lines
 from mb2fmu.report.terminal_verdict_tables import format_verdict_line
-from mb2fmu.report.verdict_summary import (
-    VerdictSummaryLine,
-    limit_summary_lines,
-    summarize_validation,
-    wrap_summary_lines,
-)
+from mb2fmu.report.verdict_summary import summarize_validation
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
 from mb2fmu.validation.validation_result import (
     TOO_LITTLE_EFFECT,

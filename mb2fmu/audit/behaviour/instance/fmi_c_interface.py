@@ -189,6 +189,7 @@ class FmuLibrary:
         trial_budget: Checked and informed at every call.
         path: Of the binary.
         process_state: State shared by all users of the library in this process.
+        stage_library: Compiled Runge-Kutta stages; None: calls are made one by one.
         read_plans: Identities of a description and of variables → the plan to read these.
     """
 
@@ -200,6 +201,7 @@ class FmuLibrary:
     trial_budget: TrialBudget = field(default_factory=TrialBudget, compare=False)
     path: Path = Path()
     process_state: LibraryInstantiationState = field(default_factory=LibraryInstantiationState, compare=False)
+    stage_library: c.CDLL | None = None
     read_plans: dict[tuple[int, ...], GroupedReadPlan] = field(default_factory=dict, compare=False, repr=False)
     _status_functions: dict[str, tuple[Any, str]] = field(default_factory=dict, compare=False, repr=False)
 

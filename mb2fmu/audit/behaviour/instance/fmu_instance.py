@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
 from typing import Any, TypedDict
 
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
@@ -128,6 +129,11 @@ class FmuInstance:
         """Whether the FMU returned an instance."""
         return bool(self._handle)
 
+    @property
+    def address(self) -> int | None:
+        """Address of the FMU's instance; None if it returned none."""
+        return self._handle.value
+
     def _instantiate2(self, name: bytes, token: bytes, logging: bool | None, memory_callbacks: bool) -> None:
         """Instantiate for FMI 2; the name's memory is overwritten afterwards, as an importer may do."""
         # An FMU in another process calls the logger by way of ours, which gets finished texts.
@@ -195,7 +201,8 @@ class FmuInstance:
         library = self.library
         function, full_name = library.status_function(name)
         trial_budget = library.trial_budget
-        trial_budget.check()
+        if monotonic() >= trial_budget.next_clock_read:  # seldom: there are thousands of calls
+            trial_budget.check()
         trial_budget.begin_call(full_name)
         try:
             if library.traps:
@@ -352,7 +359,12 @@ class FmuInstance:
 
     def get_derivatives(self, size: int) -> list[float]:
         """Return the derivatives of the states."""
-        return self.get_vector("GetDerivatives" if self.version == 2 else "GetContinuousStateDerivatives", size)
+        return self.get_vector(self.derivatives_function, size)
+
+    @property
+    def derivatives_function(self) -> str:
+        """Name of the function that returns x'."""
+        return "GetDerivatives" if self.version == 2 else "GetContinuousStateDerivatives"
 
     def set_states(self, values: Sequence[float]) -> None:
         """Set the continuous states."""

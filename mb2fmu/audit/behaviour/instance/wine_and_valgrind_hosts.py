@@ -10,13 +10,18 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mb2fmu.audit.behaviour.instance.cached_compilation import (
+    compile_once,
+    hash_content,
+    make_cache_folder,
+    run_setup_command,
+)
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
-from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
+from mb2fmu.errors import Fault, ToolError
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
@@ -28,7 +33,6 @@ AUDITOR_FOLDER = "auditor"
 
 _WINE_COMMANDS = ("wine64", "/usr/lib/wine/wine64", "wine")
 _WINE_REMEDY = "run 'wine64 cmd /c exit' by hand to see why, install wine anew, or audit the FMU on Windows"
-_SETUP_TIME_LIMIT = 300.0
 _VALGRIND_REPORT = "seen.xml"
 MAX_STACK_FRAMES = 16
 
@@ -92,52 +96,16 @@ def _read_tool_version(launcher: str) -> str:
     return process.stdout.strip().splitlines()[0] if process.stdout.strip() else ""
 
 
-def _make_cache_folder(name: str) -> Path:
-    """Return a folder below the user's cache folder, made if absent."""
-    import platformdirs
-
-    configured = os.environ.get("MB2FMU_CACHE_DIR")
-    path = Path(configured).absolute() if configured else platformdirs.user_cache_path("mb2fmu", appauthor=False)
-    path = path / name
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def _hash_content(content: bytes) -> str:
-    """Return a name for content made from these parts."""
-    import hashlib
-
-    return hashlib.sha256(content).hexdigest()[:16]
-
-
 def _build_host_program(target: str) -> Path:
     """Return the program ``remote_host`` for a platform, compiled if needed.
 
     Raises:
         ToolError: If it cannot be compiled.
     """
-    from mb2fmu.temporary_files import make_temporary_folder
-
-    # "native" alone means this very processor, whose newest instructions valgrind does not know.
     # Stripped, a program for Windows begins with the same code as FMUs do, which zig builds in a minute or two, once.
-    debug = "-s" if "windows" in target else "-g"
-    flags = ("-target", target, "-mcpu=baseline", "-std=c11", "-D_GNU_SOURCE", "-O1", debug, "-fno-sanitize=all")
-    program = (
-        _make_cache_folder("audit")
-        / f"remote_host-{_hash_content(HOST_SOURCE.read_bytes() + ' '.join(flags).encode())}.exe"
-    )
-    if not program.exists():
-        with make_temporary_folder("compile the host of the FMU", program.parent) as folder:
-            built_program = folder / program.name
-            command = [sys.executable, "-I", "-m", "ziglang", "cc", *flags, str(HOST_SOURCE), "-o", str(built_program)]
-            _run_setup_command(
-                [*command, *(() if "windows" in target else ("-ldl",))],
-                {"ZIG_GLOBAL_CACHE_DIR": str(_make_cache_folder("zig"))},
-                "the host of the FMU is not compiled",
-                "install the compiler anew (pip install --force-reinstall ziglang)",
-            )
-            built_program.replace(program)
-    return program
+    is_windows = "windows" in target
+    flags = ("-s",) if is_windows else ("-g", "-ldl")
+    return compile_once(HOST_SOURCE, target, (*flags, "-D_GNU_SOURCE", "-O1"), ".exe")
 
 
 def _make_wine_prefix(launcher: str, version: str) -> Path:
@@ -148,17 +116,17 @@ def _make_wine_prefix(launcher: str, version: str) -> Path:
     """
     from mb2fmu.temporary_files import make_temporary_folder
 
-    template = _make_cache_folder("audit") / f"wine-{_hash_content(version.encode())}"
+    template = make_cache_folder("audit") / f"wine-{hash_content(version.encode())}"
     if not template.exists():
         with make_temporary_folder("set wine up", template.parent) as folder:
             prefix = folder / "prefix"
-            _run_setup_command(
+            run_setup_command(
                 [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up",
                 _WINE_REMEDY,
             )  # fmt: skip
             server = Path(launcher).with_name("wineserver64")
             if server.exists():
-                _run_setup_command(
+                run_setup_command(
                     [str(server), "-w"], _wine_environment(prefix, folder), "wine does not end", _WINE_REMEDY
                 )
             if not template.exists():
@@ -170,23 +138,6 @@ def _wine_environment(prefix: Path, temporary: Path) -> dict[str, str]:
     """Return the environment of wine: prefix, no debug output, no Mono or Gecko."""
     return {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=",
             "TMPDIR": str(temporary)}  # fmt: skip
-
-
-def _run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:
-    """Run a command of the set-up; raise with its last line and what to do if it fails or takes too long."""
-    try:
-        process = subprocess.run(  # noqa: S603  our own commands
-            command, env={**os.environ, **variables}, capture_output=True, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, timeout=_SETUP_TIME_LIMIT, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        retry_remedy = "run it again when the machine is less busy"
-        fault = Fault(f"it did not finish within {_SETUP_TIME_LIMIT:g} s", command[0], retry_remedy)
-        raise ToolError(f"{failure}:", [fault]) from error
-    if process.returncode:
-        tool = "the compiler zig" if "ziglang" in command else Path(command[0]).name
-        fault = make_tool_failure_fault(tool, process.returncode, process.stderr, remedy)
-        raise ToolError(f"{failure}:", [fault])
 
 
 # --- in the process that tries the FMU

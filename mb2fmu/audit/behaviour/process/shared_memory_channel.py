@@ -6,6 +6,7 @@ function of the FMU is being called, so that reports of crashes and hangs can na
 
 from __future__ import annotations
 
+import ctypes as c
 import functools
 import json
 import mmap
@@ -39,13 +40,11 @@ class SharedMemoryChannel:
         self._counters = memoryview(self._memory)[: _NAME_SLICE.start].cast("Q")
         """End of the messages, calls so far, and whether one is running."""
         self._read_position = _MESSAGES_START
-        self.calls = 0
 
     def clear(self) -> None:
         """Remove all messages, before another process writes."""
         self._memory[:_MESSAGES_START] = bytes(_MESSAGES_START)
         self._read_position = _MESSAGES_START
-        self.calls = 0
 
     # --- the running side
 
@@ -59,15 +58,19 @@ class SharedMemoryChannel:
 
     def begin_call(self, name: str) -> None:
         """Note that a call of the FMU begins."""
-        self.calls += 1
         self._memory[_NAME_SLICE] = _encode_name(name)
         counters = self._counters
-        counters[1] = self.calls
+        counters[1] += 1
         counters[2] = 1
 
     def end_call(self) -> None:
         """Note that the call came back."""
         self._counters[2] = 0
+
+    def note_addresses(self) -> tuple[int, int]:
+        """Return where compiled code notes calls: the addresses of their number and of the present one's name."""
+        address = c.addressof(c.c_char.from_buffer(self._memory))
+        return address + 8, address + _NAME_SLICE.start
 
     # --- the watching side
 

@@ -5,6 +5,7 @@ What such a trial did not try is reported.
 
 from __future__ import annotations
 
+import ctypes as c
 import math
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from typing import Protocol
 
 BUDGET_SPENT = "the time for the whole audit is spent (--budget)"
 CLOCK_READ_INTERVAL = 0.01
-"""Time between two readings of the processor clock, s: one reading takes longer than a call of a small FMU."""
+"""Time between two readings of the processor clock, s: one takes longer than a call of a small FMU."""
 
 
 class SkippedTrialError(Exception):
@@ -49,6 +50,12 @@ class CallObserver(Protocol):
     def end_call(self) -> None:
         """Note that all calls came back."""
 
+    def note_addresses(self) -> tuple[int, int]:
+        """Return where compiled code notes calls: the addresses of their number (8 bytes) and their name (96)."""
+
+
+_UNREAD_NOTE = (c.c_char * 128)()
+
 
 class _NoObserver:
     def begin_call(self, name: str) -> None:
@@ -56,6 +63,11 @@ class _NoObserver:
 
     def end_call(self) -> None:
         """Note nothing."""
+
+    def note_addresses(self) -> tuple[int, int]:
+        """Return addresses that nobody reads."""
+        address = c.addressof(_UNREAD_NOTE)
+        return address, address + 8
 
 
 @dataclass
@@ -66,6 +78,7 @@ class TrialBudget:
         observer: Informed of calls.
         deadline: Of everything, by the monotonic clock, in s.
         cpu_deadline: Time of the processor at which the present trial is over, in s.
+        calls: Calls so far.
         open_calls: Calls that have not come back: of several threads, or from within callbacks.
         exhausted_reason: Why the present trial was ended; empty if it was not.
         next_clock_read: Monotonic time of the next reading of the processor clock, s.
@@ -74,6 +87,7 @@ class TrialBudget:
     observer: CallObserver = field(default_factory=_NoObserver)
     deadline: float = math.inf
     cpu_deadline: float = math.inf
+    calls: int = 0
     open_calls: int = 0
     exhausted_reason: str = ""
     next_clock_read: float = 0.0
@@ -90,16 +104,16 @@ class TrialBudget:
             TrialBudgetError: Then.
         """
         now = time.monotonic()
+        if now < self.next_clock_read:
+            return
+        self.next_clock_read = 0.0
         if now > self.deadline:
             self.exhausted_reason = BUDGET_SPENT
             raise TrialBudgetError(self.exhausted_reason)
-        if now < self.next_clock_read:
-            return
-        self.next_clock_read = now + CLOCK_READ_INTERVAL
         if time.process_time() > self.cpu_deadline:
-            self.next_clock_read = 0.0
             self.exhausted_reason = "its share of the time is spent (--budget)"
             raise TrialBudgetError(self.exhausted_reason)
+        self.next_clock_read = now + CLOCK_READ_INTERVAL
 
     @contextmanager
     def limit_to_time_share(self, fraction: float) -> Iterator[None]:
@@ -135,6 +149,7 @@ class TrialBudget:
 
     def begin_call(self, name: str) -> None:
         """Note that a call begins."""
+        self.calls += 1
         self.open_calls += 1
         self.observer.begin_call(name)
 

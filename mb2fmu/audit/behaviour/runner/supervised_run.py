@@ -134,6 +134,8 @@ class SupervisedRunOptions:
         wine: Host for the binary for Windows; None: the binary for this machine runs.
         valgrind: Watches the memory that the FMU uses, in a run of its own.
         together: All interface types are tried in one process.
+        run_calls: Calls of the FMU that one run may have; None: as many as its share of the time allows.
+        stage_library: Compiled part of the auditor's integrator, if there is one.
     """
 
     deadline: float
@@ -146,6 +148,8 @@ class SupervisedRunOptions:
     wine: RemoteHost | None = None
     valgrind: RemoteHost | None = None
     together: bool = False
+    run_calls: int | None = None
+    stage_library: Path | None = None
 
 
 def find_loadable_libraries(
@@ -219,6 +223,8 @@ def run_all_trials(
             "left": max(limits.deadline - time.monotonic(), 0.0),
             "recorded": limits.recorded and limits.recorded.as_json(),
             "far": limits.wine and limits.wine.as_json(),
+            "run_calls": limits.run_calls,
+            "stages": limits.stage_library and str(limits.stage_library),
         }
         if limits.wine:
             result.lacking.append(f"this is what it does on Windows as far as {limits.wine.version} is Windows")

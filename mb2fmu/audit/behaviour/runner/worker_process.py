@@ -324,7 +324,10 @@ def _load_fixture(
             }
         )
         return None
-    library = FmuLibrary(handle, description, _resources_path(request), trial_budget=trial_budget, path=path)
+    library = FmuLibrary(
+        handle, description, _resources_path(request), trial_budget=trial_budget, path=path,
+        stage_library=c.CDLL(request["stages"]) if request["stages"] and not request["far"] else None,
+    )  # fmt: skip
     library.process_state.single_instance_only = bool(request.get("once", False))
     recorded = request.get("recorded")
     return TrialFixture(
@@ -333,6 +336,7 @@ def _load_fixture(
         Path(request["folder"]),
         report_progress=lambda text: write({"at": text}),
         effort=request["effort"],
+        run_calls=request["run_calls"],
         recorded=None if recorded is None else AuditReferenceRun.of_json(recorded),
     )
 

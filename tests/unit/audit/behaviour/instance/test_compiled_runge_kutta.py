@@ -1,0 +1,87 @@
+"""Compiled stages give what calls one by one give, and say as much of an FMU that does something wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from contextlib import suppress
+from pathlib import Path
+
+import ball
+import pytest
+
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_integration
+from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
+from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
+from mb2fmu.audit.description.description_import import read_description
+
+SLOPES = "    ball_slopes(&b->s, b->s.h, b->s.v, &dx[0], &dx[1]);\n"
+
+
+def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: str = "") -> TrialFixture:
+    """A ball in Model Exchange, with one place of its sources changed."""
+    path = folder / f"ball{compiled}.so"
+    path.write_bytes(ball.library(version, old, new))
+    stages = compile_stage_library()
+    assert stages
+    library = FmuLibrary(
+        ctypes.CDLL(str(path)), read_description(ball.description(version).encode()), str(folder),
+        trial_budget=TrialBudget(SharedMemoryChannel(folder / "channel")),
+        stage_library=ctypes.CDLL(str(stages)) if compiled else None,
+    )  # fmt: skip
+    return TrialFixture(library, "ModelExchange", folder)
+
+
+def run(stage: TrialFixture) -> TrialRun:
+    with stage.open_instance() as instance:
+        return run_model_exchange(stage, instance, stage.variables_to_try, tolerance=1e-8)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_run_with_events_is_the_same(version: int, tmp_path: Path) -> None:
+    """Also the number of calls, by which the length of runs is limited."""
+    one_by_one, compiled = (fixture(tmp_path, version, compiled=choice) for choice in (False, True))
+    expected, found = run(one_by_one), run(compiled)
+    assert len(expected.recorded_events) > 1
+    assert [event.cause for event in found.recorded_events] == [event.cause for event in expected.recorded_events]
+    for row, other in zip(found.values, expected.values, strict=True):
+        for value, other_value in zip(row, other, strict=True):
+            is_number = isinstance(value, float) and isinstance(other_value, float)
+            assert value == other_value or (is_number and math.isclose(value, other_value, rel_tol=1e-11))
+    assert compiled.library.trial_budget.calls == one_by_one.library.trial_budget.calls
+    name, is_running = SharedMemoryChannel(tmp_path / "channel").last_call()
+    assert name == f"fmi{version}FreeInstance"
+    assert not is_running
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_refusal_names_function_status_and_message(compiled: bool, tmp_path: Path) -> None:
+    late = f'    NEED(b->s.time < 0.2, "it is late");\n{SLOPES}'
+    stage = fixture(tmp_path, 2, compiled=compiled, old=SLOPES, new=late)
+    with pytest.raises(RefusedCallError, match='GetDerivatives returns Error in Continuous-Time Mode: "it is late"'):
+        run(stage)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (f"{SLOPES}    if (b->s.time > 0.2) dx[2] = 0.0;\n", "writes beyond the 2 requested values"),
+        (
+            SLOPES.replace("&dx[1]", "b->s.time > 0.2 ? &b->s.c : &dx[1]"),
+            "returns OK, but leaves values unwritten",
+        ),
+    ],
+)
+def test_what_is_written_wrongly_in_a_stage_is_found(wrong: str, said: str, tmp_path: Path) -> None:
+    stage = fixture(tmp_path, 2, compiled=True, old=SLOPES, new=wrong)
+    with stage.open_instance() as instance:
+        integration = start_integration(stage, instance, 1e-6)
+        integration.advance(0.15)
+        assert not stage.library.violations
+        with suppress(RefusedCallError):  # of a state that is no number
+            integration.advance(0.3)
+    assert stage.library.violations == {f"fmi2GetDerivatives {said}": "life.writes"}
