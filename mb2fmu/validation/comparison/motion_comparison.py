@@ -26,12 +26,13 @@ the bound (100 · uncertainty_v ≤ bound_v), and errors have not grown beyond w
 Beyond it the motion is chaotic, and the invariants alone are judged, over the whole run, since they hold for every
 true motion:
 
-- One-step error: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one step,
-  against min(FACTOR · tolerance · max(scale_j, L_j, E_jk) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the
-  largest sensitivity over one step, measured at up to ten steps without events, E_jk how far x_j goes within step k (a
-  stiff spring's vibration that dies out between two communication points), and late_j what events in this very step
-  make of being as late as indicators are off, and of states that are off by their bounds (``one_step_flow``). If those
-  come through other events (one bounce more), what these make is added. No error can hide behind those before it.
+- One-step error: for each state j and step k, |x_FMU(t_k+1) − Φ(x_FMU(t_k))| with Φ the reference's flow over one
+  step, against min(FACTOR · tolerance · max(scale_j, L_j, E_jk) + late_j, 5 % of size_j) + 64 ulp(max |x_j|), L_j the
+  largest sensitivity over one step, measured at up to ten steps of the reference without events, E_jk how far x_j
+  goes within step k (a stiff spring's vibration that dies out between two communication points), and late_j what
+  events in this very step make of being as late as indicators are off, and of states that are off by their bounds
+  (``one_step_flow``). If those come through other events (one bounce more), what these make is added. No error can
+  hide behind those before it.
 - Energy: |T − T(0) − W| along the FMU's motion, W the sum of the work in each step by the reference's flow, against
   FACTOR · tolerance · (scale of energies + ∫|P| dt), P the power of all loads.
 - Integrals of motion, see ``first_integrals_along_run``.
@@ -113,6 +114,7 @@ class ErrorBounds:
         sides_near_events: Of points that may be on either side of an event.
         traversals: How often the motion has gone through its range by each point, shape (n_t,); see
             ``count_state_range_traversals``.
+        step_error_growth: L, the largest growth of errors of each state over one step, shape (n_x,).
     """
 
     values: Floats
@@ -121,6 +123,7 @@ class ErrorBounds:
     event_time_bounds: tuple[EventTimeBound, ...] = ()
     sides_near_events: Mapping[int, ValuesNearEvents] = field(default_factory=dict)
     traversals: Floats = field(default_factory=lambda: np.zeros(0))
+    step_error_growth: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorBounds:
@@ -143,7 +146,8 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     events = compute_event_time_bounds(reference, allowed)
     allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
     sides = find_values_near_events(reference, events)
-    return ErrorBounds(allowed, predictable_points, reasons, events, sides, traversals)
+    step_error_growth = _measure_step_error_growth(reference, sides)
+    return ErrorBounds(allowed, predictable_points, reasons, events, sides, traversals, step_error_growth)
 
 
 def _include_later_errors(reference: ReferenceRun, sensitivity: Floats) -> Floats:
@@ -391,7 +395,8 @@ def compare_invariants(
     ]
     flow = OneStepFlow(reference)
     step_ends = _compute_step_ends(flow, steps, states)
-    results = [*_judge_one_step_errors(reference, flow, states, (steps, step_ends), simulation.kind)]
+    step_error_growth = limits.step_error_growth if limits else _measure_step_error_growth(reference, sides)
+    results = [*_judge_one_step_errors(reference, flow, states, (steps, step_ends), simulation.kind, step_error_growth)]
     if any(balance.name == "energy" for balance in reference.balances) and all(
         np.isfinite(step_end.work) for step_end in step_ends
     ):
@@ -428,6 +433,7 @@ def _judge_one_step_errors(
     states: Floats,
     steps_and_ends: tuple[Sequence[ExperimentCommunicationStep], Sequence[OneStepFlowEnd]],
     kind: InterfaceType,
+    step_error_growth: Floats,
 ) -> list[InvariantResult]:
     """Return one one-step error per state.
 
@@ -437,16 +443,13 @@ def _judge_one_step_errors(
         states: The FMU's, shape (n_t, n_x).
         steps_and_ends: All steps, and where the flow leads from the FMU's state at the beginning of each.
         kind: How the FMU is run.
+        step_error_growth: L, shape (n_x,).
     """
     steps, step_ends = steps_and_ends
     columns = list(reference.state_columns)
     sizes, _ = _compute_variable_sizes(reference, reference.scales)
     largest_bound = MAX_INFORMATIVE_FRACTION * sizes[columns]
-    growth_bound = (
-        ERROR_BOUND_FACTOR
-        * reference.experiment.tolerance
-        * _compute_step_error_growth(reference, flow, states, steps_and_ends)
-    )
+    growth_bound = ERROR_BOUND_FACTOR * reference.experiment.tolerance * step_error_growth
     bounds = np.tile(np.minimum(growth_bound, largest_bound), (len(steps), 1))
     rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
     errors = np.abs(states[1:] - np.array([step_end.x for step_end in step_ends]))
@@ -472,34 +475,28 @@ def _judge_one_step_errors(
     ]
 
 
-def _compute_step_error_growth(
-    reference: ReferenceRun,
-    flow: OneStepFlow,
-    states: Floats,
-    steps_and_ends: tuple[Sequence[ExperimentCommunicationStep], Sequence[OneStepFlowEnd]],
-) -> Floats:
-    """Return the largest growth of errors over a step, at up to ten steps without events, or scales, (n_x,)."""
-    scales = reference.state_scales
-    steps_without_events = [
-        (s, end)
-        for s, end in zip(*steps_and_ends, strict=True)
-        if not end.events and s.start_modes is None and s.fmu_state_near_event is None and np.isfinite(end.work)
-    ]
-    growth = scales.copy()
-    for i in (
-        np.unique(np.linspace(0, len(steps_without_events) - 1, _GROWTH_SAMPLES).astype(np.int64)).tolist()
-        if steps_without_events
-        else ()
-    ):
-        step, end = steps_without_events[i]
-        axes = choose_error_directions(len(scales))
+def _measure_step_error_growth(reference: ReferenceRun, sides: Mapping[int, ValuesNearEvents]) -> Floats:
+    """Return the largest growth of errors over a step of the reference without events, or scales, shape (n_x,).
+
+    ``sides``: of points that may be on either side of an event, between which and the next nothing is measured.
+    """
+    flow, growth = OneStepFlow(reference), reference.state_scales.copy()
+    steps_with_events = {event.step for event in reference.events} | {k - side for k in sides for side in (0, 1)}
+    steps = [k for k in range(len(reference.states) - 1) if k not in steps_with_events]
+    axes = choose_error_directions(len(growth))
+    samples = np.linspace(0, len(steps) - 1, _GROWTH_SAMPLES).astype(np.int64) if steps else ()
+    for i in np.unique(samples).tolist():
+        k = steps[i]
+        displacements = RELATIVE_START_ERROR * axes * reference.state_scales
         try:
             perturbed_ends = [
-                flow.compute_step_end(step, states[step.k] + RELATIVE_START_ERROR * axis * scales).x for axis in axes
+                flow.compute_step_end(ExperimentCommunicationStep(k), reference.states[k] + displacement).x
+                for displacement in displacements
             ]
         except (ValidationError, ArithmeticError, ValueError):
             continue  # nothing is known of errors there
-        growth = np.maximum(growth, np.sum(np.abs(np.array(perturbed_ends) - end.x), axis=0) / RELATIVE_START_ERROR)
+        changes = np.abs(np.array(perturbed_ends) - reference.states[k + 1])
+        growth = np.maximum(growth, np.sum(changes, axis=0) / RELATIVE_START_ERROR)
     return np.asarray(growth)
 
 

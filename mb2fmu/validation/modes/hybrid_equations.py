@@ -63,11 +63,18 @@ class HybridEquations(ModeEquations):
             self._changes = places[frozen.contacts.mode_change_count]
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
-        """Return switching functions over their sizes; where signs slip and closed contacts are held."""
+        """Return switching functions over their sizes; where signs slip and closed contacts are held.
+
+        Raises:
+            ArithmeticError: Where one is not finite; Python's functions raise there, compiled ones do not.
+        """
         modes = SwitchModes(
             np.array([float(i in self.signs) for i in range(self._switch_count)]), np.zeros(len(self.frozen.events))
         )
-        return self.evaluate_with_holding_values(t, np.array(x), r, self.prepare(parameters), modes)[0].surfaces
+        motion, _ = self.evaluate_with_holding_values(t, np.array(x), r, self.prepare(parameters), modes)
+        if not np.isfinite(motion.surfaces).all():
+            raise ArithmeticError("a switching function is not finite")
+        return motion.surfaces
 
     # --- one instant -------------------------------------------------------------------------------------------------
 

@@ -388,6 +388,7 @@ def make_numeric_equations(equations: EquationsOfMotion, definition: DeclaredMod
     numeric, speeds = HybridEquations(frozen, typical), definition.speeds
     states = (*definition.coordinates, *(speeds[i] for i in equations.u_independent), *definition.auxiliary_states)
     steps = [switch.kind == "integer" for switch in frozen.switches]
+    numeric.compile()  # else SymPy prints functions for Python, for a few dozen evaluations
     numeric.sizes = np.where(steps, 1.0, estimate_switching_scales(definition, states, numeric.surfaces, len(steps)))
     return numeric
 

@@ -24,8 +24,9 @@ struct stiff {
     double *shifted;   /* shape (n + 1, n), and the slopes there */
     double *shifted_slopes;
     double *times;     /* shape (max(stages, n + 1),) */
-    double *complex;   /* shape (n, 2 n, 2) */
-    double *inverse;   /* of Newton's matrix, shape (size, size) */
+    double *complex;   /* shape (n, 2, 2 n): of each row real parts, then imaginary ones */
+    double *columns;   /* of a complex inverse, real parts, then imaginary ones; shape (2, n, n) */
+    double *inverse;   /* of Newton's matrix, column after column: shape (size, size) */
     double *floor;     /* what the stages can be known to, shape (size,) */
     double *stages;    /* y at the stages, their slopes, residuals, units of round-off; shape (size,) each */
     double *slopes;
@@ -74,15 +75,15 @@ static int find_jacobian(struct stiff *s, double t, const double y[])
     return OK;
 }
 
-/* Right half of [M I] := M^-1 by Gauss and Jordan, complex; a row has 2 n numbers of two parts. */
+/* Right half of [M I] := M^-1 by Gauss and Jordan, complex. */
 static void invert_left_half(int64_t n, double m[])
 {
-    const int64_t width = 4 * n;
+    const int64_t half = 2 * n, width = 4 * n;
     for (int64_t k = 0; k < n; k++) {
         int64_t best = k;
         for (int64_t i = k + 1; i < n; i++) {
-            if (hypot(m[i * width + 2 * k], m[i * width + 2 * k + 1])
-                > hypot(m[best * width + 2 * k], m[best * width + 2 * k + 1])) {
+            if (hypot(m[i * width + k], m[i * width + half + k])
+                > hypot(m[best * width + k], m[best * width + half + k])) {
                 best = i;
             }
         }
@@ -92,50 +93,46 @@ static void invert_left_half(int64_t n, double m[])
             m[best * width + l] = kept;
         }
         double *pivot_row = m + k * width;
-        const double a = pivot_row[2 * k], b = pivot_row[2 * k + 1], square = a * a + b * b;
-        for (int64_t l = 0; l < width; l += 2) {
-            const double re = pivot_row[l], im = pivot_row[l + 1];
+        const double a = pivot_row[k], b = pivot_row[half + k], square = a * a + b * b;
+        for (int64_t l = 0; l < half; l++) {
+            const double re = pivot_row[l], im = pivot_row[half + l];
             pivot_row[l] = (re * a + im * b) / square;
-            pivot_row[l + 1] = (im * a - re * b) / square;
+            pivot_row[half + l] = (im * a - re * b) / square;
         }
         for (int64_t i = 0; i < n; i++) {
             double *row = m + i * width;
-            const double re = row[2 * k], im = row[2 * k + 1];
-            for (int64_t l = 2 * k; i != k && l < width; l += 2) {
-                row[l] -= re * pivot_row[l] - im * pivot_row[l + 1];
-                row[l + 1] -= re * pivot_row[l + 1] + im * pivot_row[l];
+            const double re = row[k], im = row[half + k];
+            for (int64_t l = k; i != k && l < half; l++) {
+                row[l] -= re * pivot_row[l] - im * pivot_row[half + l];
+                row[half + l] -= re * pivot_row[half + l] + im * pivot_row[l];
             }
         }
     }
 }
 
-/* (I - h A x J)^-1 = Re sum P_k x (I - h lambda_k J)^-1, and the floor of its solutions, from y' and |J| |y|. */
-static void form_newton_matrix(struct stiff *s, const double y[], double h)
+/* Adds Re P_k x (I - h lambda_k J)^-1 to the columns of a stage. */
+static void add_projected_columns(struct stiff *s, int64_t k, int64_t stage)
 {
     const struct collocation *c = s->c;
-    const int64_t n = s->n, width = 4 * n;
-    memset(s->inverse, 0, (size_t)(s->size * s->size) * sizeof(double));
-    for (int64_t k = 0; k < c->count; k++) {
-        memset(s->complex, 0, (size_t)(n * width) * sizeof(double));
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t l = 0; l < n; l++) {
-                s->complex[i * width + 2 * l] = (double)(i == l) - h * c->eigenvalues[2 * k] * s->jacobian[i * n + l];
-                s->complex[i * width + 2 * l + 1] = -h * c->eigenvalues[2 * k + 1] * s->jacobian[i * n + l];
-            }
-            s->complex[i * width + 2 * (n + i)] = 1.0;
-        }
-        invert_left_half(n, s->complex);
-        for (int64_t row = 0; row < s->size; row++) {
-            for (int64_t stage = 0; stage < c->stages; stage++) {
-                const double *p = c->projections + 2 * ((row / n * c->stages + stage) * c->count + k);
-                const double *m = s->complex + row % n * width + 2 * n;
-                double *target = s->inverse + row * s->size + stage * n;
-                for (int64_t l = 0; l < n; l++) {
-                    target[l] += p[0] * m[2 * l] - p[1] * m[2 * l + 1];
-                }
+    const int64_t n = s->n;
+    for (int64_t l = 0; l < n; l++) {
+        const double *re = s->columns + l * n, *im = re + n * n;
+        for (int64_t row = 0; row < c->stages; row++) {
+            const double *p = c->projections + 2 * ((row * c->stages + stage) * c->count + k);
+            const double p_re = p[0], p_im = p[1];
+            double *target = s->inverse + (stage * n + l) * s->size + row * n;
+            for (int64_t i = 0; i < n; i++) {
+                target[i] += p_re * re[i] - p_im * im[i];
             }
         }
     }
+}
+
+/* What solutions by the inverse can be known to, from y' and |J| |y|. */
+static void find_floor(struct stiff *s, const double y[], double h)
+{
+    const struct collocation *c = s->c;
+    const int64_t n = s->n;
     for (int64_t i = 0; i < s->size; i++) {
         double weight = 0.0, noise = fabs(s->y_dot[i % n]);
         for (int64_t stage = 0; stage < c->stages; stage++) {
@@ -146,37 +143,78 @@ static void form_newton_matrix(struct stiff *s, const double y[], double h)
         }
         s->residual[i] = h * weight * DBL_EPSILON * noise;
     }
-    for (int64_t i = 0; i < s->size; i++) {
-        s->floor[i] = 0.0;
-        for (int64_t l = 0; l < s->size; l++) {
-            s->floor[i] += fabs(s->inverse[i * s->size + l]) * s->residual[l];
+    memset(s->floor, 0, (size_t)s->size * sizeof(double));
+    for (int64_t l = 0; l < s->size; l++) {
+        const double *column = s->inverse + l * s->size;
+        for (int64_t i = 0; i < s->size; i++) {
+            s->floor[i] += fabs(column[i]) * s->residual[l];
         }
     }
+}
+
+/* to := (matrix x I) from; matrix has shape (rows, stages), ``from`` a row for each stage. */
+static void combine_stages(const struct stiff *s, int64_t rows, const double matrix[], const double from[], double to[])
+{
+    const int64_t n = s->n, stages = s->c->stages;
+    memset(to, 0, (size_t)(rows * n) * sizeof(double));
+    for (int64_t row = 0; row < rows; row++) {
+        for (int64_t stage = 0; stage < stages; stage++) {
+            const double factor = matrix[row * stages + stage];
+            for (int64_t i = 0; i < n; i++) {
+                to[row * n + i] += factor * from[stage * n + i];
+            }
+        }
+    }
+}
+
+/* (I - h A x J)^-1 = Re sum P_k x (I - h lambda_k J)^-1, and the floor of its solutions. */
+static void form_newton_matrix(struct stiff *s, const double y[], double h)
+{
+    const struct collocation *c = s->c;
+    const int64_t n = s->n, width = 4 * n;
+    memset(s->inverse, 0, (size_t)(s->size * s->size) * sizeof(double));
+    for (int64_t k = 0; k < c->count; k++) {
+        memset(s->complex, 0, (size_t)(n * width) * sizeof(double));
+        for (int64_t i = 0; i < n; i++) {
+            double *row = s->complex + i * width;
+            for (int64_t l = 0; l < n; l++) {
+                row[l] = (double)(i == l) - h * c->eigenvalues[2 * k] * s->jacobian[i * n + l];
+                row[2 * n + l] = -h * c->eigenvalues[2 * k + 1] * s->jacobian[i * n + l];
+            }
+            row[n + i] = 1.0;
+        }
+        invert_left_half(n, s->complex);
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t l = 0; l < n; l++) {
+                s->columns[l * n + i] = s->complex[i * width + n + l];
+                s->columns[(n + l) * n + i] = s->complex[i * width + 3 * n + l];
+            }
+        }
+        for (int64_t stage = 0; stage < c->stages; stage++) {
+            add_projected_columns(s, k, stage);
+        }
+    }
+    find_floor(s, y, h);
 }
 
 /* One correction of the stages z; returns its largest part over the units of round-off, NaN if one is not finite. */
 static double correct_stages(struct stiff *s, double h, double z[])
 {
-    const struct collocation *c = s->c;
     double largest = 0.0;
-    for (int64_t i = 0; i < s->size; i++) {
-        double sum = 0.0;
-        for (int64_t stage = 0; stage < c->stages; stage++) {
-            sum += c->coefficients[i / s->n * c->stages + stage] * s->slopes[stage * s->n + i % s->n];
+    combine_stages(s, s->c->stages, s->c->coefficients, s->slopes, s->residual);
+    memset(s->stages, 0, (size_t)s->size * sizeof(double));
+    for (int64_t l = 0; l < s->size; l++) {
+        const double *column = s->inverse + l * s->size, residual = h * s->residual[l] - z[l];
+        for (int64_t i = 0; i < s->size; i++) {
+            s->stages[i] += column[i] * residual;
         }
-        s->residual[i] = h * sum - z[i];
     }
     for (int64_t i = 0; i < s->size; i++) {
-        double sum = 0.0;
-        for (int64_t l = 0; l < s->size; l++) {
-            sum += s->inverse[i * s->size + l] * s->residual[l];
-        }
-        const double part = fabs(sum) / s->unit[i];
+        const double part = fabs(s->stages[i]) / s->unit[i];
         if (!isfinite(part)) {
             return NAN;
         }
         largest = fmax(largest, part);
-        s->stages[i] = sum;
     }
     return largest;
 }
@@ -243,7 +281,7 @@ static int take_second_half(struct stiff *s, double t, double h, int *converged)
 /* ``end`` := the state after two steps of h / 2; ``*error``: its scaled difference from one of h. */
 static int step_twice(struct stiff *s, double t, const double y[], double h, double *error)
 {
-    const int64_t n = s->n, size = s->size, stages = s->c->stages, last = size - n;
+    const int64_t n = s->n, size = s->size, last = size - n;
     int converged = 0;
     *error = INFINITY;
     memset(s->known, 0, (size_t)n * sizeof(double));
@@ -257,12 +295,7 @@ static int step_twice(struct stiff *s, double t, const double y[], double h, dou
     if (status != OK || !converged) {
         return status;
     }
-    for (int64_t i = 0; i < 2 * size; i++) {
-        s->half[i] = 0.0;
-        for (int64_t stage = 0; stage < stages; stage++) {
-            s->half[i] += s->c->halves[i / n * stages + stage] * s->whole[stage * n + i % n];
-        }
-    }
+    combine_stages(s, 2 * s->c->stages, s->c->halves, s->whole, s->half);
     form_newton_matrix(s, y, h / 2.0);
     add_floor(s);
     status = take_collocation_step(s, t, y, h / 2.0, s->half, &converged);
@@ -323,11 +356,11 @@ static int travel(struct stiff *s, double t, double end, double y[])
 static double *begin_stiff(struct stiff *s)
 {
     const int64_t n = s->n, size = s->size, longest = s->c->stages > n + 1 ? s->c->stages : n + 1;
-    double **parts[] = {&s->jacobian, &s->y_dot, &s->shifted, &s->shifted_slopes, &s->times, &s->complex, &s->inverse,
-        &s->floor, &s->stages, &s->slopes, &s->residual, &s->unit, &s->whole, &s->half, &s->guess, &s->middle,
-        &s->known, &s->end};
-    const int64_t sizes[] = {n * n, n, (n + 1) * n, (n + 1) * n, longest, 4 * n * n, size * size, size, size, size,
-        size, size, size, 2 * size, size, n, n, n};
+    double **parts[] = {&s->jacobian, &s->y_dot, &s->shifted, &s->shifted_slopes, &s->times, &s->complex, &s->columns,
+        &s->inverse, &s->floor, &s->stages, &s->slopes, &s->residual, &s->unit, &s->whole, &s->half, &s->guess,
+        &s->middle, &s->known, &s->end};
+    const int64_t sizes[] = {n * n, n, (n + 1) * n, (n + 1) * n, longest, 4 * n * n, 2 * n * n, size * size, size, size,
+        size, size, size, size, 2 * size, size, n, n, n};
     int64_t total = 0;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         total += sizes[k];

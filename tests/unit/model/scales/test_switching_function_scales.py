@@ -18,6 +18,7 @@ from mb2fmu.model import check_model, load
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
+from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import drop_diagnostic_outputs, make_numeric_equations
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -86,3 +87,15 @@ def test_fmu_and_reference_have_the_same_sizes():
     )
     assert {*known.values()} <= {*numeric.sizes}
     assert len({*known.values()}) >= 3
+
+
+def test_sizes_are_the_same_without_a_compiler(monkeypatch):
+    read = mechanism_of(load(MODELS / "clutch_line.py"))
+    equations = drop_diagnostic_outputs(choose_reference_equations(read, None).equations)
+    compiled = make_numeric_equations(equations, read.declared)
+    monkeypatch.setattr(HybridEquations, "compile", lambda _: False)
+    printed_for_python = make_numeric_equations(equations, read.declared)
+    assert compiled.compiled_equations is not None
+    assert printed_for_python.compiled_equations is None
+    assert compiled.sizes.tolist() == printed_for_python.sizes.tolist()
+    assert len({*compiled.sizes.tolist()}) >= 2
