@@ -74,15 +74,13 @@ class LawsOfMotionCheck:
         for run, simulation in runs:
             points = _choose_point_indices(len(run.time))
             states = [self._values(run, simulation, k) for k in points]
-            residuals = [self._constraints.residuals(values) for values in states]
-            residual = np.abs(np.array(residuals))
-            if not residual.shape[1]:
+            residuals, scales = self._constraints.residuals_and_scales(states, *self._scales)
+            if not residuals.shape[1]:
                 return
-            scale = np.max([self._constraints.residual_scales(values, *self._scales) for values in states], axis=0)
             relative_bounds = np.full(len(points), ERROR_BOUND_FACTOR * run.tolerance)
             relative_bounds[0] = min(_START_TOLERANCE, relative_bounds[0])
-            bound = (relative_bounds[:, None] + ROUND_OFF_ALLOWANCE) * scale
-            yield from _find_worst_ratios(residual, bound, run.time[points], "constraint")
+            bound = (relative_bounds[:, None] + ROUND_OFF_ALLOWANCE) * np.max(scales, axis=0)
+            yield from _find_worst_ratios(np.abs(residuals), bound, run.time[points], "constraint")
 
     def judge_momentum(self, runs: Sequence[ExperimentRun]) -> Iterator[LawError]:
         """Yield how far the bodies' common centre is from where its momentum and the loads take it, point by point."""
@@ -106,7 +104,7 @@ class LawsOfMotionCheck:
                 yield from _judge_momentum(motions, np.array(centres), time, relative_bound)
 
     def _values(self, run: ExperimentValues, simulation: FmuSimulationResult, k: int) -> list[float]:
-        """Return the slots' values at a communication point, as the FMU shows its states."""
+        """Return the slots' values at a communication point, as the FMU shows its states; without q'."""
         s, values = self._symbols, [0.0] * len(self._symbols.slot)
         values[0] = float(run.time[k])
         for slot, name in self._names.items():
@@ -114,7 +112,7 @@ class LawsOfMotionCheck:
         for symbols, numbers in ((s.r, run.inputs_at(k).tolist()), (s.p, run.parameters)):
             for symbol, number in zip(symbols, numbers, strict=True):
                 values[s.slot[symbol]] = number
-        return self._constraints.with_rates(s.complete_values(values))
+        return s.complete_values(values)
 
 
 def _choose_point_indices(count: int) -> list[int]:

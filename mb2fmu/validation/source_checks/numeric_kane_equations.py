@@ -366,7 +366,7 @@ class NumericKaneEquations:
         """
         n, rows = len(self._symbols.u), self.constraints
         K, k0, A, b = rows.compute_linear_rows(values)
-        values = rows.with_rates(values)
+        values = rows.set_rates(values, K, k0)
         unit_speed_velocities = self._compute_velocities(
             self._evaluate_expressions(rows.values_at_unit_speeds(values, K, k0), n + 1, float)
         )

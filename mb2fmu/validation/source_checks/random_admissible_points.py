@@ -96,6 +96,7 @@ class RandomPointGenerator:
             if p.calculated and p.symbol in geometry
             for other in sm.sympify(p.value).free_symbols
         }
+        self._input_ranges = [self._input_range(r) for r in definition.inputs]
         self._random = np.random.default_rng(RANDOM_SEED)
         self._longest_rows: Floats = np.zeros(())
         """The longest that each row of the velocity constraints was."""
@@ -239,10 +240,8 @@ class RandomPointGenerator:
             values[slot[z.symbol]] = _mirror_into_bounds(
                 z, z.start + 0.3 * (abs(z.start) or self._typical_of_unit(z)) * random.uniform(-1, 1)
             )
-        for r in d.inputs:
-            values[slot[r.symbol]] = _mirror_into_bounds(
-                r, (abs(r.start) + self._input_range(r)) * random.uniform(-1.0, 1.0)
-            )
+        for r, input_range in zip(d.inputs, self._input_ranges, strict=True):
+            values[slot[r.symbol]] = _mirror_into_bounds(r, (abs(r.start) + input_range) * random.uniform(-1.0, 1.0))
         for places in self._quaternions:
             length = np.linalg.norm([values[k] for k in places])
             for k in places:

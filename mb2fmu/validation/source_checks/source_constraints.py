@@ -50,46 +50,60 @@ class SourceConstraints:
         self._evaluate = symbols.compile_array_function([*kinematic, *parts.velocity], complex_step=complex_step)
         self._holonomic = symbols.compile_function(parts.holonomic) if parts.holonomic else None
 
-    def velocity_constraint_rows(self, values: list[Any], count: int) -> RealOrComplexArray:
-        """Return the velocity constraints' left sides, shape (m, count)."""
-        return self._rows(values, count)[self._kinematic :]
+    def velocity_constraint_rows(self, values: list[Any], *shape: int) -> RealOrComplexArray:
+        """Return the velocity constraints' left sides, shape (*states, m, count): see :meth:`_rows`."""
+        return self._rows(values, *shape)[..., self._kinematic :, :]
 
-    def _rows(self, values: list[Any], count: int) -> RealOrComplexArray:
-        """Return kinematic equations, then velocity constraints."""
+    def _rows(self, values: list[Any], *shape: int) -> RealOrComplexArray:
+        """Return kinematic equations, then velocity constraints.
+
+        Args:
+            values: Of all slots: numbers, or arrays that broadcast to the shape.
+            shape: Number of states, if there are several, and of values at each of them.
+
+        Returns:
+            Shape (*states, rows, count).
+        """
         row_values = [np.asarray(value) for value in self._evaluate(values)]
-        table = np.empty((len(row_values), count), dtype=np.result_type(float, *(value.dtype for value in row_values)))
+        dtype = np.result_type(float, *(value.dtype for value in row_values))
+        table = np.empty((*shape[:-1], len(row_values), shape[-1]), dtype=dtype)
         for k, value in enumerate(row_values):
-            table[k] = value
+            table[..., k, :] = value
         return table
 
     def kinematic_matrices(self, values: list[Any]) -> tuple[RealOrComplexArray, RealOrComplexArray]:
-        """Return K and k0 of q' = K u + k0 at one state, complex at a complex one."""
-        free, speeds = self._free, self.speeds
+        """Return K and k0 of q' = K u + k0 at one state, complex at a complex one.
+
+        Args:
+            values: Of all slots at a state; or arrays of shape (n,) of n states, which all matrices then have as first
+                axis.
+        """
+        free, speeds, states = self._free, self.speeds, _count_states(values)
         probed_slots = [*(self.rates[i] for i in free), *speeds]
-        K = np.array([[float(k == j) for j in speeds] for k in self.rates])
-        k0 = np.zeros(len(self.rates))
+        K = np.zeros((*states, len(self.rates), len(speeds))) + [[float(k == j) for j in speeds] for k in self.rates]
+        k0 = np.zeros((*states, len(self.rates)))
         if not free:
             return K, k0
-        batch = list(values)
+        batch = _add_axis(values)
         for k, unit_column in zip(probed_slots, np.eye(len(probed_slots) + 1), strict=False):
             batch[k] = unit_column
-        rows = self._rows(batch, len(probed_slots) + 1)[: self._kinematic]
-        slopes = rows[:, :-1] - rows[:, -1:]
-        right_side = np.column_stack([slopes[:, len(free) :], rows[:, -1:]])
-        rate_matrix = slopes[:, : len(free)]
-        is_diagonal = np.count_nonzero(rate_matrix) == len(free) and bool(np.all(np.diagonal(rate_matrix)))
-        solved = (
-            -right_side / np.diagonal(rate_matrix)[:, None]
-            if is_diagonal
-            else -np.linalg.solve(rate_matrix, right_side)
-        )
+        rows = self._rows(batch, *states, len(probed_slots) + 1)[..., : self._kinematic, :]
+        slopes = rows[..., :-1] - rows[..., -1:]
+        right_side = np.concatenate([slopes[..., len(free) :], rows[..., -1:]], axis=-1)
+        rate_matrix = slopes[..., : len(free)]
+        diagonal = np.diagonal(rate_matrix, axis1=-2, axis2=-1)
+        is_diagonal = np.count_nonzero(rate_matrix) == diagonal.size and bool(np.all(diagonal))
+        solved = -right_side / diagonal[..., None] if is_diagonal else -np.linalg.solve(rate_matrix, right_side)
         K, k0 = K.astype(solved.dtype), k0.astype(solved.dtype)
-        K[free], k0[free] = solved[:, :-1], solved[:, -1]
+        K[..., free, :], k0[..., free] = solved[..., :-1], solved[..., -1]
         return K, k0
 
     def with_rates(self, values: list[Any]) -> list[Any]:
         """Return the values with q' as it follows from q and u; complex ones at a complex state."""
-        K, k0 = self.kinematic_matrices(values)
+        return self.set_rates(values, *self.kinematic_matrices(values))
+
+    def set_rates(self, values: list[Any], K: RealOrComplexArray, k0: RealOrComplexArray) -> list[Any]:
+        """Return the values of one state with q' = K u + k0."""
         values_with_rates = list(values)
         for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
             values_with_rates[k] = rate
@@ -97,31 +111,49 @@ class SourceConstraints:
 
     def values_at_unit_speeds(self, values: list[Any], K: Floats, k0: Floats) -> list[Any]:
         """Return the values with one speed at 1 and the others at 0, then with all at 0; q' accordingly."""
-        batch = list(values)
+        batch = _add_axis(values)
         unit = np.column_stack([np.eye(len(self.speeds)), np.zeros(len(self.speeds))])
-        for k, row in zip([*self.rates, *self.speeds], [*(K @ unit + k0[:, None]), *unit], strict=True):
+        rates = K @ unit + k0[..., None]
+        for i, k in enumerate(self.rates):
+            batch[k] = rates[..., i, :]
+        for k, row in zip(self.speeds, unit, strict=True):
             batch[k] = row
         return batch
 
-    def compute_linear_rows(self, values: list[float]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return K, k0, and A, b of the velocity constraints A u + b = 0 at a state."""
+    def compute_linear_rows(self, values: list[Any]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return K, k0, and A, b of the velocity constraints A u + b = 0.
+
+        Args:
+            values: Of one state, or of several: see :meth:`kinematic_matrices`.
+        """
         K, k0 = self.kinematic_matrices(values)
-        rows = self.velocity_constraint_rows(self.values_at_unit_speeds(values, K, k0), len(self.speeds) + 1)
-        return K, k0, rows[:, :-1] - rows[:, -1:], rows[:, -1]
+        batch = self.values_at_unit_speeds(values, K, k0)
+        rows = self.velocity_constraint_rows(batch, *_count_states(values), len(self.speeds) + 1)
+        return K, k0, rows[..., :-1] - rows[..., -1:], rows[..., -1]
 
-    def residuals(self, values: list[float]) -> Floats:
-        """Return the left sides of all declared rows at a state: φ(q, t), then A u + b."""
-        _, _, A, b = self.compute_linear_rows(values)
-        u = np.array([values[k] for k in self.speeds])
-        phi = self._holonomic(values) if self._holonomic is not None else []
-        return np.concatenate([np.array(phi), A @ u + b])
+    def residuals_and_scales(
+        self, states: Sequence[Sequence[float]], q_scale: Floats, u_scale: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the left sides of all declared rows, φ(q, t), then A u + b, and by how much scales change them.
 
-    def residual_scales(self, values: list[float], q_scale: Floats, u_scale: Floats) -> Floats:
-        """Return by how much scales of the coordinates and speeds change each of :meth:`residuals`."""
-        _, _, A, _ = self.compute_linear_rows(values)
-        places = [self._symbols.slot[qi] for qi in self._symbols.q]
-        by_q = np.abs(self._slopes(values, places, q_scale)).sum(axis=1) if self._holonomic is not None else []
-        return np.concatenate([by_q, np.abs(A) @ u_scale])
+        Args:
+            states: Values of all slots at each state, but q'.
+            q_scale: How far each coordinate moves, in its own unit.
+            u_scale: The same of the speeds.
+
+        Returns:
+            Shapes (n, n_phi + m).
+        """
+        values = np.array(states)
+        _, _, A, b = self.compute_linear_rows(list(values.T))
+        u = values[:, self.speeds]
+        residuals, scales = [(A @ u[:, :, None])[:, :, 0] + b], [np.abs(A) @ u_scale]
+        if self._holonomic is not None:
+            places = [self._symbols.slot[qi] for qi in self._symbols.q]
+            residuals.insert(0, np.array([self._holonomic(state) for state in states]))
+            slopes = [self._slopes(list(state), places, q_scale) for state in states]
+            scales.insert(0, np.abs(slopes).sum(axis=2))
+        return np.concatenate(residuals, axis=1), np.concatenate(scales, axis=1)
 
     def project_state(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
         """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
@@ -147,13 +179,13 @@ class SourceConstraints:
         else:
             if self._holonomic:
                 return None
-        _, _, A, b = self.compute_linear_rows(values)
+        K, k0, A, b = self.compute_linear_rows(values)
         u = np.array([values[k] for k in self.speeds])
         for _ in range(1 + _POLISHING_STEPS if len(A) else 0):
             u = u - u_scale * _solve_least_norm(A * u_scale, A @ u + b)
         for k, value in zip(self.speeds, u.tolist(), strict=True):
             values[k] = value
-        return self.with_rates(values)
+        return self.set_rates(values, K, k0)
 
     def scaled_rows(self, values: list[float], u_scale: Floats) -> Floats:
         """Return A of the velocity constraints, each speed measured in its scale."""
@@ -214,6 +246,16 @@ class SourceConstraints:
                 sides.append(np.array(self._holonomic(displaced_values)))
             columns.append((sides[0] - sides[1]) / (2 * _SLOPE_STEP))
         return np.array(columns).T
+
+
+def _count_states(values: Sequence[Any]) -> tuple[int, ...]:
+    """Return (n,) of arrays over n states; () of the numbers of one state."""
+    return next((value.shape for value in values if isinstance(value, np.ndarray)), ())
+
+
+def _add_axis(values: list[Any]) -> list[Any]:
+    """Return a copy of the values, where arrays over states have one more axis."""
+    return [value[:, None] if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _has_independent_loops(slopes: Floats) -> bool:
