@@ -16,10 +16,9 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, Partials
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
-    NamedKinematics,
-    Partials,
     add_vector_components,
     dot_product,
     multiply_matrix_and_vector,

@@ -38,10 +38,9 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     invert_block_matrix,
     total_time_derivative,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, Partials
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
-    NamedKinematics,
-    Partials,
     add_vector_components,
     cross_product,
     dot_product,

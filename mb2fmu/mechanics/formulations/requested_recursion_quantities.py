@@ -9,8 +9,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.link_recursion import QuantityKind, RecursionQuantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
-    NamedKinematics,
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     add_vector_components,
     dot_product,
     scale_components,

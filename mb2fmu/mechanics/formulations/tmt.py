@@ -27,10 +27,9 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     check_projection_applicability,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, Partials
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
-    NamedKinematics,
-    Partials,
     add_vector_components,
     cross_product,
     dot_product,

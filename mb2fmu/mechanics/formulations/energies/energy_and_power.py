@@ -47,12 +47,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
-    NamedKinematics,
-    add_vector_components,
-    dot_product,
-    scale_components,
-)
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import add_vector_components, dot_product, scale_components
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides

@@ -51,9 +51,9 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import invert_block_matrix
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
-    NamedKinematics,
     add_vector_components,
     cross_product,
     dot_product,

@@ -27,9 +27,9 @@ from mb2fmu.mechanics.formulations.applied_load_vectors import (
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Joint
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import (
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
-    NamedKinematics,
     add_vector_components,
     cross_product,
     multiply_matrix_and_vector,
