@@ -280,8 +280,18 @@ please report this."
 
 def _cause_invariants(result: ValidationResult) -> str:
     """A balance is not kept."""
-    failed = [i.name for _, kind in result.judged_runs for i in kind.invariants if i.verdict == "failed"]
-    return f"the trajectories agree, and {failed[0]} does not close between the communication points." if failed else ""
+    failed = [i for _, kind in result.judged_runs for i in kind.invariants if i.verdict == "failed"]
+    if failed and failed[0].name.startswith("one-step error") and not math.isfinite(failed[0].value):
+        return (
+            f"the trajectories agree, but from the FMU's state shortly before t = {failed[0].at:.3g} s the reference \
+cannot go on: a singular position (a linkage at its change point, angles at their limit), or x' has no value there; \
+stop the experiment before, or start elsewhere."
+        )
+    return (
+        f"the trajectories agree, and {failed[0].name} does not close between the communication points."
+        if failed
+        else ""
+    )
 
 
 def _cause_calls(result: ValidationResult) -> str:

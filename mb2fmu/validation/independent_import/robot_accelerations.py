@@ -95,6 +95,8 @@ def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism
         ValidationError: If the file is not there any more.
     """
     robot = cast("RobotMechanics", definition.mechanics)
+    if mechanism is not None:  # has the rate that draws back to the constraints of loops besides
+        definition = replace(definition, parameters=mechanism.declared.parameters)
     source = robot.description.source
     missing = explain_missing_import(robot)
     if missing or source is None:

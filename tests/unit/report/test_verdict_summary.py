@@ -178,6 +178,9 @@ def test_each_pattern_of_failures_has_its_cause(pendulum):
     assert "other equations" in find_likeliest_failure_cause(replace(bad, invariants=(), conformance=(rule_broken,)))
     wrong = CheckerFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
     assert "another version of the model: g" in find_likeliest_failure_cause(replace(bad, conformance=(wrong,)))
+    step = replace(good.invariants[0], name="one-step error of u", verdict="failed", value=float("nan"), at=0.5)
+    for first, words in ((step, "a singular position"), (replace(step, value=1.0), "does not close between")):
+        assert words in find_likeliest_failure_cause(replace(good, invariants=(first,)))
 
 
 def test_a_failed_result_always_names_a_failure(pendulum):

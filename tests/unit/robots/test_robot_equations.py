@@ -64,7 +64,7 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
 def worst_of(derivation: pipeline.Derivation) -> float:
     """The same of what was derived; the file is read again now."""
     f, d = pipeline.right_hand_side(derivation), derivation.checked
-    made = sample_robot_accelerations(d)
+    made = sample_robot_accelerations(d, derivation.mechanism)  # as `run` does
     assert not made.missing
     assert len(made.samples) >= MIN_POINTS
     names = [item.name for item in (*d.coordinates, *d.speeds)]
