@@ -469,3 +469,22 @@ def mass_between_springs_of_tables() -> Model:
         model.speed(u, 0.0, "m/s")
     model.experiment(stop=6.0, tolerance=1e-8)
     return model
+
+
+@right
+def mass_on_straight_tables() -> Model:
+    """The kinks of a linear table, 0.05 m apart, each in a step or between two, are no events where it is smooth."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = _ground()
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    lengths = [k * 0.05 for k in range(-20, 21)]
+    spring = LookupTable("spring", lengths, [-(30 * s + 200 * s**3) for s in lengths])
+    kane = me.KanesMethod(
+        N, [x], [v], [x.diff() - v], bodies=[me.Particle("b", P, 1)], forcelist=[(P, spring(x) * N.x)]
+    )
+    model = Model("StraightTable", kane)
+    model.coordinate(x, 0.83, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=2.0, step=0.02, tolerance=1e-7)
+    return model

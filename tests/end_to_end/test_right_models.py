@@ -24,6 +24,7 @@ REPEATED = {
     "root_of_a_maximum",
     "half_circle_that_a_piecewise_guards",
     "wheels_whose_play_rattles",
+    "mass_on_straight_tables",
 }
 """Of kinds that others stand for by day."""
 

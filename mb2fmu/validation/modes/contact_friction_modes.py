@@ -101,8 +101,8 @@ class _ContactProblem:
             return base, self.q + self.W @ base
         S = np.array(columns).T
         A, right_side = (self.W @ S)[rows], -(self.q + self.W @ base)[rows]
-        scale = 1.0 / np.sqrt(np.diag(self.W))
-        parts = scale[rows]
+        diagonal = np.diag(self.W)[rows]
+        parts = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a row that vanishes has no length
         z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right_side, rcond=_RANK_TOLERANCE)[0]
         forces = base + S @ z
         return forces, self.q + self.W @ forces

@@ -2,7 +2,8 @@
 
 An impulse is the limit of a large force for a short time, and accelerations are linear in forces: so what a force at
 contact k changes the second rates of all gaps by is what an impulse there changes the rates by. Nothing of the program
-is used; simultaneous impacts are found as a least-squares problem with bounds and not by modes.
+is used; simultaneous impacts are found as a least-squares problem with bounds and not by modes. Where a gap has no
+slope in numbers (exp(1000 y) far below 0), an impulse moves nothing, and there is none, as of least norm.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _solve_sequential_impacts(
     v, resting = contact_rows.approach_rates, contact_rows.resting.copy()
     impulses = np.zeros(len(v))
     for k in np.flatnonzero(contact_rows.closed > MODE_THRESHOLD):
-        if v[k] >= -reimpact_speed[k] * resting[k]:
+        if v[k] >= -reimpact_speed[k] * resting[k] or W[k, k] <= 0.0:
             continue
         comes_to_rest = -contact_rows.restitution[k] * v[k] < contact_rows.rest_below[k]
         impulses[k] = -v[k] * (1.0 if comes_to_rest else 1.0 + contact_rows.restitution[k]) / W[k, k]
@@ -120,7 +121,9 @@ def _solve_complementarity(W: Floats, q: Floats) -> Floats:
     from scipy.optimize import nnls
 
     values, vectors = np.linalg.eigh(W)
-    is_kept = values > 1e-12 * values[-1]
+    is_kept = values > max(1e-12 * values[-1], 0.0)
+    if not is_kept.any():
+        return np.zeros(len(q))
     root = np.sqrt(values[is_kept])[:, None] * vectors[:, is_kept].T
     right = -(vectors[:, is_kept].T @ q) / np.sqrt(values[is_kept])
     z = np.asarray(nnls(root, right)[0], dtype=np.float64)

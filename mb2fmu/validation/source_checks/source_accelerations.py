@@ -273,12 +273,12 @@ class _SourceObjectEquations:
             or d.latches
             or d.events
             or _has_switched_loads(self._parts)
-            or _has_loads_with(self._parts, LookupTableDerivative)  # bent, so that sums over points say little
             or _has_time_dependent_loads(self._parts)
         )
         laws = LawsOfMotionCheck(
-            d, self.symbols, self._constraints, self._kinematics if judges_momentum else None, scales
-        )
+            d, self.symbols, self._constraints, self._kinematics if judges_momentum else None, scales,
+            has_bent_loads=_has_loads_with(self._parts, LookupTableDerivative),
+        )  # fmt: skip
         errors_by_law = (
             ("constraints", tuple(laws.judge_constraints(runs))),
             ("momentum", tuple(laws.judge_momentum(runs))),

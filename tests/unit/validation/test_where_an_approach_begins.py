@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts, solve_frictional_contact_events
+from mb2fmu.validation.modes.contact_friction_modes import (
+    FrictionContacts,
+    _ContactProblem,
+    solve_frictional_contact_events,
+)
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant, solve_impact_impulses
 
 
@@ -57,3 +62,27 @@ def test_what_does_not_approach_is_not_struck(order):
     impulses, rests = solve_impact_impulses(contacts(order), np.eye(2), touch(1e-17, 0.0))
     assert not impulses.any()
     assert not rests.any()
+
+
+@pytest.mark.parametrize("order", ["sequential", "simultaneous"])
+@pytest.mark.parametrize("beside", [0.0, 1.0])
+def test_a_gap_without_slope_takes_no_impulse(order: str, beside: float) -> None:
+    """Such as exp(1000 y) - 1 far below its surface, whose slope squared underflows: nothing is divided by it."""
+    closed = np.array([1.0, beside])
+    rows = replace(touch(0.0, 0.0), rates=np.array([-1e-200, -3.0]), closed=closed)
+    impulses, _ = solve_impact_impulses(contacts(order), np.diag([0.0, 2.0]), rows)
+    assert impulses == pytest.approx([0.0, beside * 3.0 * 1.3 / 2.0])
+
+
+def test_a_slip_without_slope_is_no_divisor() -> None:
+    """Of two contacts with friction the second one's rows vanish: the first is struck as if it were alone."""
+    W = np.diag([2.0, 0.0, 3.0, 0.0])
+    alone, both = (
+        _ContactProblem(
+            W[np.ix_(rows, rows)], np.full(2 * n, -1.0), tuple(range(n)), np.full(n, 0.9), *np.zeros((2, n))
+        )
+        for n, rows in ((1, [0, 2]), (2, [0, 1, 2, 3]))
+    )
+    forces, _ = both.solve([True, False], [None, 0])
+    assert forces[[0, 2]] == pytest.approx(alone.solve([True], [None])[0])
+    assert forces[[0, 2]] == pytest.approx([1 / 2, 1 / 3])
