@@ -30,6 +30,7 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 
 Floats = npt.NDArray[np.float64]
 
+_FIRST_PROBE_SIZE = 1.0  # N, N·m, or the like
 _CONTACT_FORCE_ITERATIONS = 3  # to find how large a force at a contact is
 _PUSHED_SLIP_LIMIT = 1e-6
 """Slip over its size, above which friction slides though contacts or latches hold its motion: they push it on."""
@@ -69,7 +70,9 @@ class ModeEquations(NumericEquations):
         self._friction_contact_indices = list_friction_contacts(frozen.contacts) if frozen.contacts else ()
         self.contact_line_count = self._contact_count + len(self._friction_contact_indices)  # normals, then tangents
         self._latch_row_count = len(frozen.latches.rows) if frozen.latches else 0
-        self._probe_sizes = np.ones(self._switch_count + self.contact_line_count + self._latch_row_count)
+        self._probe_sizes = np.full(
+            self._switch_count + self.contact_line_count + self._latch_row_count, _FIRST_PROBE_SIZE
+        )
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         self._own_input_count = len(e.r) - frozen.inputs
@@ -318,9 +321,13 @@ class ModeEquations(NumericEquations):
         rows = []
         for row, i in enumerate(places):
             change = abs(float(rate_changes[row, row]))
-            if i >= self._switch_count and change > 0.0 and not 0.1 * target_change <= change <= 100.0 * target_change:
-                self._probe_sizes[i] = float(sizes[row]) * target_change / change
-                rows.append(row)
+            if i < self._switch_count or 0.1 * target_change <= change <= 100.0 * target_change:
+                continue
+            if change == 0.0 and sizes[row] >= _FIRST_PROBE_SIZE:
+                continue  # nothing moves it
+            # One that was right where the gap was steep is lost in round-off where it is not.
+            self._probe_sizes[i] = float(sizes[row]) * target_change / change if change else _FIRST_PROBE_SIZE
+            rows.append(row)
         return rows
 
     def rest_slip_limits(

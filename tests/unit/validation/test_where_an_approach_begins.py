@@ -7,7 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 
+from mb2fmu import Impact, Model, derive, validation
+from mb2fmu.mechanics import formulations
 from mb2fmu.validation.modes.contact_friction_modes import (
     FrictionContacts,
     _ContactProblem,
@@ -86,3 +90,26 @@ def test_a_slip_without_slope_is_no_divisor() -> None:
     forces, _ = both.solve([True, False], [None, 0])
     assert forces[[0, 2]] == pytest.approx(alone.solve([True], [None])[0])
     assert forces[[0, 2]] == pytest.approx([1 / 2, 1 / 3])
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_impact_at_a_steep_gap_is_found_from_far_outside() -> None:
+    """A ball falls by 0.05 m onto exp(1000 x) - 1, whose slope falls by 22 powers of ten on the way."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.y)
+    P.set_vel(N, v * N.y)
+    ball = [me.Particle("p", P, sm.S.One)]
+    model = Model("Steep", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=ball, forcelist=[(P, -9.81 * N.y)]))
+    model.coordinate(x, 0.05, "m")
+    model.speed(v, 0.0, "m/s")
+    model.add(Impact("table", sm.exp(1000 * x) - 1, restitution=0.5))
+    model.experiment(stop=0.15, step=0.01)
+    derivation = derive(model)
+    equations = formulations.formulate(derivation.mechanism, "kane")
+    run = validation.make_reference(derivation.definition, equations)
+    instant = np.sqrt(2 * 0.05 / 9.81)
+    (strike,) = [event for event in run.events if event.sets_state]
+    assert strike.time == pytest.approx(instant, rel=1e-9)
+    assert strike.states[:, 1] == pytest.approx([-9.81 * instant, 0.5 * 9.81 * instant], rel=1e-9)
