@@ -94,6 +94,8 @@ def read_sdf(
             numbers = given.read_numbers(given.node.text or "", "gravity", 3)
             gravity = (numbers[0], numbers[1], numbers[2]) if numbers else None
     models = _select_moving_models(models, faults)
+    if not models:
+        faults.raise_collected()  # of an include, whose model is not there for that reason
     if len(models) != 1:
         line = models[1].line if models else root.line
         named = ": " + ", ".join(each.attribute("name") for each in models) if models else ""

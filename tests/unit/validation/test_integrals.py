@@ -262,3 +262,25 @@ def test_a_force_without_a_value_at_the_samples_keeps_no_energy():
     derivation = pipeline.derive(model)
     found = find_first_integrals(derivation.mechanism, derivation.equations, ())
     assert "energy T + V" not in [quantity.name for quantity in found.quantities]
+
+
+@pytest.mark.parametrize("by_input", [False, True])
+def test_a_momentum_with_prescribed_motion_needs_its_true_rate(by_input: bool) -> None:
+    """A free cart and a mass at a place on it: kept at a place of time, not at one whose rate is an input."""
+    t = me.dynamicsymbols._t
+    x, v, place = me.dynamicsymbols("x v r")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    C = O.locatenew("C", x * N.x)
+    C.set_vel(N, v * N.x)
+    way = place if by_input else sm.sin(t) / 3
+    P = C.locatenew("P", way * N.x)
+    P.set_vel(N, (v + way.diff(t)) * N.x)
+    bodies = [me.Particle("cart", C, 2), me.Particle("load", P, 1)]
+    model = Model("CartAndLoad", me.KanesMethod(N, [x], [v], [x.diff() - v], bodies=bodies))
+    model.coordinate(x, 0.0, "m")
+    model.speed(v, 0.0, "m/s")
+    if by_input:
+        for k, unit in enumerate(("m", "m/s", "m/s2")):
+            model.input(place.diff(t, k), 0.0, unit)
+    assert ("momentum of x, which is ignorable" in found(mechanism_of(model))) == (not by_input)

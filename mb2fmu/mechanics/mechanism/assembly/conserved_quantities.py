@@ -223,8 +223,13 @@ class ConservedQuantities:
         return rate_array.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
     def _find_conserved_momenta(self, samples: Sequence[RandomStateSample]) -> list[bool]:
-        """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it."""
+        """Return for each coordinate whether its momentum is kept: T ignores it, and no force works along it.
+
+        None where inputs prescribe motion: whoever sets one need not set its rate to its derivative.
+        """
         m, units = self.mechanism, estimate_characteristic_units(self.mechanism.declared)
+        if m.prescribed and m.inputs_with_rates:
+            return [False] * len(m.q)
         sizes = [units.typical(coordinate) for coordinate in m.declared.coordinates]
         conserved = np.ones(len(m.q), dtype=bool)
         for sample in samples:
