@@ -22,7 +22,6 @@ from mb2fmu.mechanics.equations.link_recursion import (
     SpeedLinearVector,
 )
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
-    partial_derivative,
     time_derivative,
     total_time_derivative,
 )
@@ -33,6 +32,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.model.expression_traversal import partial_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 PossibleAttachments = dict[int, LinkFixedPoint]

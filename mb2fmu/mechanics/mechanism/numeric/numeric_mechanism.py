@@ -34,13 +34,13 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceVectors
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     coordinate_rates,
     differentiate_along_rates,
-    partial_derivative,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,
     VectorTerms,
 )
+from mb2fmu.model.expression_traversal import partial_derivative
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
