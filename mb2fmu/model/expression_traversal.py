@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import sympy as sm
+from sympy.core.function import ArgumentIndexError
 
 from mb2fmu.model.elementary_function_writing import ElementaryFunctions, write_elementary_function
 
@@ -121,6 +122,59 @@ def _restore(results: Any, expressions: Iterator[sm.Expr]) -> Any:
     if isinstance(results, list | tuple):
         return type(results)(_restore(part, expressions) for part in results)
     return next(expressions)
+
+
+def partial_derivative(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
+    """Return d(expression)/d(symbol), written as SymPy's ``diff`` writes it.
+
+    By the same rules, but each distinct part is differentiated once; ``diff`` visits every occurrence, and looks there
+    for free symbols, for zero and for derivatives that are not evaluated. Functions of time have their rates.
+    """
+    return _differentiate_part(expression, symbol, {symbol: sm.S.One})
+
+
+def _differentiate_part(part: sm.Expr, symbol: sm.Symbol, known: dict[sm.Basic, sm.Expr]) -> sm.Expr:
+    """Return d(part)/d(symbol).
+
+    Args:
+        part: Of an expression.
+        symbol: The symbol.
+        known: Derivatives of parts that were met before; extended.
+    """
+    if part in known:
+        return known[part]
+    if not part.args:
+        return sm.S.Zero
+    if isinstance(part, sm.Add | sm.Mul | sm.Pow) or _is_plain_function(part):
+        slopes = [_differentiate_part(argument, symbol, known) for argument in part.args]
+        known[part] = _apply_chain_rule(part, symbol, slopes)
+    else:
+        known[part] = part.diff(symbol)
+    return known[part]
+
+
+def _is_plain_function(part: sm.Expr) -> bool:
+    """Return whether it is a function of one argument with the chain rule for its derivative."""
+    rule = getattr(type(part), "_eval_derivative", None)
+    return len(part.args) == 1 and rule is sm.Function._eval_derivative  # noqa: SLF001  SymPy's protocol
+
+
+def _apply_chain_rule(part: sm.Expr, symbol: sm.Symbol, slopes: Sequence[sm.Expr]) -> sm.Expr:
+    """Return the derivative of a sum, product, power or plain function from those of its arguments."""
+    moving = [i for i, slope in enumerate(slopes) if slope is not sm.S.Zero]
+    if not moving:
+        return sm.S.Zero
+    if isinstance(part, sm.Add):
+        return sm.Add(*slopes)
+    if isinstance(part, sm.Mul):
+        return sm.Add(*(sm.Mul(*part.args[:i], slopes[i], *part.args[i + 1 :]) for i in moving))
+    if isinstance(part, sm.Pow):
+        # With the order of operations that SymPy has.
+        return part * (slopes[0] * part.exp / part.base) if moving == [0] else part.diff(symbol)
+    try:
+        return part.fdiff(1) * slopes[0]
+    except ArgumentIndexError:
+        return part.diff(symbol)
 
 
 def count_occurrences(expression: sm.Basic) -> int:

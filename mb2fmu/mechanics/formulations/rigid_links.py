@@ -29,10 +29,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
-    partial_derivative,
     time_derivative,
     total_time_derivative,
 )
+from mb2fmu.model.expression_traversal import partial_derivative
 
 ZERO: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 PossibleAttachments = dict[int, LinkFixedPoint]

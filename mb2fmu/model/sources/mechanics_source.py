@@ -18,6 +18,7 @@ import sympy as sm
 from sympy.physics.mechanics import Dyadic, JointsMethod, KanesMethod, LagrangesMethod, Point, ReferenceFrame, System
 from sympy.physics.vector import dynamicsymbols
 
+from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics
 
@@ -152,7 +153,7 @@ def velocity_constraints(mechanics: Mechanics) -> ExpressionTuple:
 @lru_cache(256)  # several checks and the import take the same rows
 def _differentiate(row: sm.Expr, t: sm.Symbol) -> sm.Expr:
     """Return the rate of a constraint's row."""
-    return sm.diff(row, t)
+    return partial_derivative(sm.sympify(row), t)
 
 
 def bodies(mechanics: Mechanics) -> tuple[Any, ...]:

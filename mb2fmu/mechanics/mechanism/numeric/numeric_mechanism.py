@@ -39,8 +39,8 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     coordinate_rates,
     differentiate_along_rates,
-    partial_derivative,
 )
+from mb2fmu.model.expression_traversal import partial_derivative
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

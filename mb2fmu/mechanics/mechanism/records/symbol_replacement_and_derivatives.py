@@ -16,6 +16,7 @@ from sympy.utilities.iterables import connected_components
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
+from mb2fmu.model.expression_traversal import partial_derivative
 
 KINEMATICS_HEADLINE = "the kinematic differential equations cannot be used:"
 
@@ -69,24 +70,6 @@ def plain_symbols(symbols: Iterable[sm.Expr], taken_names: set[str]) -> tuple[sm
         taken_names.add(name)
         result.append(sm.Symbol(name))
     return tuple(result)
-
-
-def partial_derivative(expression: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
-    """Return d(expression)/d(symbol); read off directly for sums of scaled symbols, the most frequent case."""
-    if expression is symbol:
-        return sm.S.One
-    if symbol not in expression.free_symbols:
-        return sm.S.Zero
-    terms = sm.Add.make_args(expression)
-    if all(_is_scaled_symbol(term) for term in terms):
-        return sm.Add(
-            *(
-                factor
-                for factor, remaining_factor in (term.as_coeff_Mul() for term in terms)
-                if remaining_factor == symbol
-            )
-        )
-    return expression.diff(symbol)
 
 
 def _is_scaled_symbol(term: sm.Expr) -> bool:

@@ -36,7 +36,6 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     DynamicsymbolMap,
     coordinate_rates,
     make_unique_symbol,
-    partial_derivative,
     plain_symbols,
     solve_kinematic_equations,
     time_derivative,
@@ -80,6 +79,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_ra
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
+from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
