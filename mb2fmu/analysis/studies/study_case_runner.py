@@ -51,7 +51,7 @@ class StudyCaseData:
     """Data shared by all cases of a study.
 
     Attributes:
-        request: As ``driving.instances`` reads it, without the folder of the FMU.
+        request: As :mod:`mb2fmu.fmu.runner.fmpy_instances` reads it, without the folder of the FMU.
         step: Communication step, s.
         tolerance: Relative.
         references: Of start values that are set: first those that vary.

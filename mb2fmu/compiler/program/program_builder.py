@@ -563,7 +563,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self._adopt_nodes(program)
 
     def build(self) -> Program:
-        """Return the program as it stands, with nodes that no entry needs (see ``passes.prune``)."""
+        """Return the program as it stands, with nodes that no entry needs (see ``program_pruning``)."""
         for entry, named in self._divisors.items():
             if named:
                 known = self._entries.get(entry, ProgramEntryPoint(entry, (), ()))

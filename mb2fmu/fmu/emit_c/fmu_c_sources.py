@@ -95,7 +95,7 @@ BATCH_FILE_PREFIX = "batch"
 """What the names of the runtime's files begin with that FMUs do not need."""
 
 MAX_STEP_WORK = 1e9
-"""Of one communication step at most, in additions (see ``lowering.cost``): about a second of a processor.
+"""Of one communication step at most, in additions (see ``evaluation_cost_estimate``): about a second of a processor.
 
 A bound of work and not of time: the same step is given up on every machine, at the same internal step.
 """

@@ -42,9 +42,9 @@ def assemble_native_fmu(
     """Assemble the core FMU: everything but report and reference.
 
     Args:
-        sources: From ``emit.c``: ``sources/…``.
+        sources: From ``emit_c``: ``sources/…``.
         binaries: From the toolchain: ``binaries/<platform>/<model identifier>.<extension>``.
-        description: From ``emit.xml``: ``modelDescription.xml`` and what goes with it.
+        description: From ``emit_xml``: ``modelDescription.xml`` and what goes with it.
         interface: Names the FMU.
         drawn: The FMU's :func:`make_fmu_pictures`; None: those of a model without a diagram.
         compiler: What made the binaries: parts of its run-time library, with their licences, are in them.

@@ -43,7 +43,7 @@ def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInt
 
     Args:
         sources: From ``emit.python``: one script at the top and a package beside it.
-        description: From ``emit.xml``: ``modelDescription.xml``.
+        description: From ``emit_xml``: ``modelDescription.xml``.
         interface: Names the binaries.
 
     Returns:

@@ -19,7 +19,7 @@ class FormulationOptions(TypedDict, total=False):
 
     Attributes:
         method: Formulation; of ``auto`` and ``recursive`` the one that costs least is taken (see ``model_derivation``).
-        constraints: Treatment of holonomic constraints (see ``formulation.treatment``).
+        constraints: Treatment of holonomic constraints (see ``constraint_treatment``).
         baumgarte: Of the treatment ``multipliers``: rate in 1/s; None: without.
         independent: Of ``partition`` and ``explicit``: all independent coordinates' names; (): as the mechanics say.
     """

@@ -1,4 +1,4 @@
-/* far_host.c: loads an FMU's library in a process of its own and calls it as it is told over pipes.
+/* remote_host.c: loads an FMU's library in a process of its own and calls it as it is told over pipes.
  *
  * Why it exists: the auditor's probes are written in Python and call libraries of this process. A library of Windows (run
  * by wine) or one that is watched by valgrind cannot be in that process; it is here, and the probes' calls come by wire.
