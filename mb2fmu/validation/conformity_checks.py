@@ -57,7 +57,7 @@ AUDIT_CPU_TIME_S, STIFF_AUDIT_CPU_TIME_S = 5.0, 4.0
 integrator is explicit, so it comes to no end with a stiff FMU, whose whole runs are compared with the reference."""
 
 AUDIT_RUN_CALLS = 4_000
-"""Calls of the FMU in one run of the auditor, a step of its integrator being some 25; of a run that is longer it judges
+"""Calls of the FMU in one run of the auditor, a step of its integrator being some 21; of a run that is longer it judges
 the beginning. Runs to the stop time are compared with the reference."""
 
 AUDIT_WALL_TIME_S = 900.0

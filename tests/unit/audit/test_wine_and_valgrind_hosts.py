@@ -145,11 +145,12 @@ def test_valgrind_names_what_memory_is_used_wrongly(wrong: bool, tmp_path: Path)
     version = 2 + wrong
     sources = {each: (ball.HERE / "foreign" / each).read_text() for each in ("ball.h", f"ball{version}.c")}
     library = ball.compiled(sources, list(MEMORY.values()) if wrong else (), "-O0", "-g")
-    members = {**ball.contents(version, ("CoSimulation",)), ball.BINARIES[version]: library}
+    members = {**ball.contents(version), ball.BINARIES[version]: library}
     path = ball.pack(members, tmp_path / "ball.fmu")
     found = audit(path, only=("life.memory",), run_checkers=False, valgrind=True, jobs=1)
     assert found.faults == ()
     assert found.judged == ("life.memory",)
+    assert sum(each.endswith("under valgrind") for each in found.tried) == 2
     reported = [each.message for each in found.findings]
     assert bool(reported) == wrong
     if wrong:  # each where it stands

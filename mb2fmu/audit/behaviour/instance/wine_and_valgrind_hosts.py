@@ -33,7 +33,6 @@ AUDITOR_FOLDER = "auditor"
 
 _WINE_COMMANDS = ("wine64", "/usr/lib/wine/wine64", "wine")
 _WINE_REMEDY = "run 'wine64 cmd /c exit' by hand to see why, install wine anew, or audit the FMU on Windows"
-_VALGRIND_REPORT = "seen.xml"
 MAX_STACK_FRAMES = 16
 
 
@@ -143,8 +142,12 @@ def _wine_environment(prefix: Path, temporary: Path) -> dict[str, str]:
 # --- in the process that tries the FMU
 
 
+_LOADED: dict[Path, RemoteLibrary] = {}
+"""Libraries that run in a host: the start of one takes longer than what is tried there."""
+
+
 def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
-    """Load a library in that host.
+    """Load a library in that host; the same for all interface types that it has.
 
     Args:
         host_values: A host, as JSON has it.
@@ -154,15 +157,21 @@ def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> 
     Raises:
         OSError: If it is refused.
     """
-    remote_host = RemoteHost(**host_values)
-    auditor_folder = root / AUDITOR_FOLDER
-    auditor_folder.mkdir(exist_ok=True)
+    if path not in _LOADED:
+        auditor_folder = root / AUDITOR_FOLDER
+        auditor_folder.mkdir(exist_ok=True)
+        _LOADED[path] = _start_host(RemoteHost(**host_values), auditor_folder, path)
+    return _LOADED[path]
+
+
+def _start_host(remote_host: RemoteHost, auditor_folder: Path, path: Path) -> RemoteLibrary:
+    """Return a library in a host that is started for it."""
     if remote_host.name == VALGRIND:
         command = [
             remote_host.launcher,
             "--quiet",
             "--xml=yes",
-            f"--xml-file={auditor_folder / _VALGRIND_REPORT}",
+            f"--xml-file={auditor_folder / _valgrind_report_name(path)}",
             "--track-origins=yes",
             f"--num-callers={MAX_STACK_FRAMES}",
             "--leak-check=no",
@@ -189,8 +198,13 @@ def windows_path(path: Path) -> str:
     return "Z:" + str(path).replace("/", "\\")
 
 
+def _valgrind_report_name(library: Path) -> str:
+    """Return the name of the file that valgrind writes while a library runs."""
+    return f"seen-{library.stem}.xml"
+
+
 def read_valgrind_errors(root: Path, library: Path) -> list[str]:
-    """Return valgrind's errors inside the FMU's code, each kind once per function.
+    """Return valgrind's errors so far inside the FMU's code, each kind once per function.
 
     Args:
         root: Folder of the trial.
@@ -199,7 +213,9 @@ def read_valgrind_errors(root: Path, library: Path) -> list[str]:
     from xml.etree import ElementTree as ET
 
     try:
-        errors = ET.parse(root / AUDITOR_FOLDER / _VALGRIND_REPORT).getroot().iter("error")  # noqa: S314  written by valgrind
+        report = (root / AUDITOR_FOLDER / _valgrind_report_name(library)).read_text("utf-8", "replace")
+        written = report[: report.rfind("</error>") + len("</error>")]  # it goes on
+        errors = ET.fromstring(f"{written}</valgrindoutput>").iter("error") if "</error>" in report else ()  # noqa: S314  written by valgrind
     except (OSError, ET.ParseError):
         return []
     descriptions = [description for error in errors if (description := _describe_valgrind_error(error, library))]

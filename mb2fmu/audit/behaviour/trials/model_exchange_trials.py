@@ -66,6 +66,23 @@ def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, po
         instance.set({variable: value})
 
 
+def move_fmu_between_points(
+    fixture: TrialFixture, instance: FmuInstance, here: FmuEvaluationPoint, there: FmuEvaluationPoint
+) -> None:
+    """Move from one point to another by setting what differs, in Continuous-Time Mode.
+
+    Raises:
+        RefusedCallError: If the FMU cannot be there.
+    """
+    if there.time != here.time:
+        instance.set_time(there.time)
+    if there.states != here.states:
+        instance.set_states(there.states)
+    for variable, old_value, value in zip(fixture.inputs, here.inputs, there.inputs, strict=True):
+        if value != old_value:
+            instance.set({variable: value})
+
+
 def choose_random_fmu_point(
     fixture: TrialFixture, instance: FmuInstance, motion_share: float | None = None
 ) -> FmuEvaluationPoint:

@@ -167,18 +167,18 @@ def _find_differing_entry(
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
             for unknown_index, unknown in enumerate(unknowns):
-                smallest_scale = max(
-                    1e-2 * column_magnitudes[unknown_index][known_index],
-                    1e-7 * compute_mixed_magnitude_weight(unit_magnitudes[unknown_index], scales[known_index]),
-                )
                 entry = matrix[known_index][unknown_index]
                 if entry is None:
                     continue
                 measured, uncertainty = entry
-                if (
-                    abs(rows[known_index][unknown_index] - measured)
-                    <= RELATIVE_TOLERANCE * max(abs(measured), smallest_scale) + 3 * uncertainty
-                ):
+                difference = abs(rows[known_index][unknown_index] - measured)
+                if difference <= RELATIVE_TOLERANCE * abs(measured) + 3 * uncertainty:
+                    continue
+                smallest_scale = max(
+                    1e-2 * column_magnitudes[unknown_index][known_index],
+                    1e-7 * compute_mixed_magnitude_weight(unit_magnitudes[unknown_index], scales[known_index]),
+                )
+                if difference <= RELATIVE_TOLERANCE * smallest_scale + 3 * uncertainty:
                     continue
                 message = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
                 message += f", it reports {rows[known_index][unknown_index]:.7g}"
