@@ -36,7 +36,7 @@ from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.event_sides import (
     SimultaneousEvents,
     advance_with_held_modes,
-    evaluate_both_event_sides,
+    evaluate_event_side,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
@@ -245,16 +245,22 @@ def _evaluate_beside_event(
     """Return all watched values just before and after an event, and their slopes, shapes (2, n)."""
     time_step = 1e-4 * float(np.min(np.diff(reference.trajectory.time)))
     step = event_group.first.step  # beyond it outputs may jump, which is no slope
-    values = _extrapolate_to_instant(reference, event_group, event_group.time, rates, step)
-    return values, (
-        _extrapolate_to_instant(reference, event_group, event_group.time + time_step, rates, step) - values
-    ) / time_step
+    values, values_later = (
+        np.array([_extrapolate_to_instant(reference, event_group, side, time, rates, step) for side in (0, 1)])
+        for time in (event_group.time, event_group.time + time_step)
+    )
+    return values, (values_later - values) / time_step
 
 
 def _extrapolate_to_instant(
-    reference: ReferenceRun, event_group: SimultaneousEvents, time: float, rates: Sequence[int], step: int | None = None
+    reference: ReferenceRun,
+    event_group: SimultaneousEvents,
+    side: int,
+    time: float,
+    rates: Sequence[int],
+    step: int | None = None,
 ) -> Floats:
-    """Return all watched values on both sides of an event, extrapolated to an instant; shape (2, n).
+    """Return all watched values on a side of an event (0: before it), extrapolated to an instant; shape (n,).
 
     Beyond the communication point beside the event the inputs of the next step hold: values are read so far from events
     that belong together that a point may lie between. ``step``: whose inputs hold throughout, if given.
@@ -266,12 +272,10 @@ def _extrapolate_to_instant(
         _find_communication_point_between(run.time, step_at_event, time) if step is None else (time, step)
     )
     inputs_at_event, inputs = run.inputs[step_at_event].tolist(), run.inputs[step_there].tolist()
-    rows = []
-    for y_at_point, modes in evaluate_both_event_sides(numeric, event_group, point, inputs_at_event, prepared):
-        y = advance_with_held_modes(numeric, point, y_at_point, time, inputs, prepared, modes)
-        motion = numeric.motion_in_modes(time, y[:-1], inputs, prepared, modes)
-        rows.append(np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)]))
-    return np.array(rows)
+    y_at_point, modes = evaluate_event_side(numeric, event_group, side, point, inputs_at_event, prepared)
+    y = advance_with_held_modes(numeric, point, y_at_point, time, inputs, prepared, modes)
+    motion = numeric.motion_in_modes(time, y[:-1], inputs, prepared, modes)
+    return np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)])
 
 
 def _find_communication_point_between(times: Floats, step: int, instant: float) -> tuple[float, int]:
@@ -474,13 +478,14 @@ def _compute_error_ratios(
             *own_candidates,
             *((other.simultaneous_events, None) for other in neighbours),
         ):
-            instants = (times[direction], event.time_bound.simultaneous_events.time)
-            reference_rows = np.array(
-                [
-                    _extrapolate_to_instant(reference, event_group, instant, rates, step)[direction, :n]
-                    for instant in instants
-                ]
+            is_known = event_group is own_group and step is None
+            value_at_event, value_read = (
+                event.values[direction]
+                if is_known and instant == own_group.time
+                else _extrapolate_to_instant(reference, event_group, direction, instant, rates, step)
+                for instant in (own_group.time, times[direction])
             )
+            reference_rows = np.array([value_at_event[:n], value_read[:n]])
             distances = np.min(np.abs(np.array(fmu_values[direction][:n]) - reference_rows), axis=0)
             direction_ratios = np.maximum(distances - reading_uncertainty, 0.0) / bound
             if np.any(direction_ratios > 1.0):  # else it passes, whatever outputs make of the states

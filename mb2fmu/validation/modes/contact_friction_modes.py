@@ -178,7 +178,7 @@ def _solve_contact_modes(
     Raises:
         ValidationError: If none does, or another motion does, too.
     """
-    k = len(are_present)
+    k, restricted = len(are_present), _restrict_problem(law, are_present)
     open_q = np.append(are_present, are_present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
     candidates: list[tuple[float, _ContactSolution, Floats]] = []
@@ -191,7 +191,6 @@ def _solve_contact_modes(
         ):
             continue
         parts, y = law.solve(are_pressed, friction_senses)
-        restricted = _restrict_problem(law, are_present)
         violation = restricted.compute_violation(
             *_restrict_modes(are_present, law.friction_contacts, are_pressed, friction_senses),
             *_select_contact_rows(are_present, law.friction_contacts, parts, y),

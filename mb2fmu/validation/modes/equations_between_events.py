@@ -128,6 +128,28 @@ class EquationsBetweenEvents:
         used_parts = set(iterate_distinct_subexpressions([*_iterate_motion_expressions(e), *outputs]))
         return frozenset(i for i, s in enumerate(self.switches) if s.symbol not in used_parts)
 
+    @functools.cached_property
+    def conditions_know_impacts(self) -> bool:
+        """Whether a condition of an event depends on what impacts and closing latches bring about at its instant."""
+        e = self.equations
+        unsolved: set[sm.Basic] = {*(self.contacts.impact_unknowns if self.contacts else ())}
+        unsolved |= {*(self.latches.impact_unknowns if self.latches else ())}
+        motion = sm.Tuple(*_iterate_motion_expressions(e))
+        definitions: dict[sm.Basic, sm.Basic] = dict.fromkeys((*e.u_dot, *e.multipliers), motion)
+        for item in (*e.intermediates, *e.late_intermediates):
+            if isinstance(item, Assignment):
+                definitions[item.symbol] = item.expression
+            else:
+                definitions |= dict.fromkeys(item.unknowns, sm.Tuple(item.matrix, item.right_hand_side))
+        first = self.outputs + 3 * len(self.switches)
+        reached: set[sm.Basic] = set()
+        met: list[sm.Basic] = [output.expression for output in e.outputs[first : first + len(self.events)]]
+        while met:
+            symbols = met.pop().free_symbols - reached
+            reached |= symbols
+            met += [definitions[symbol] for symbol in symbols if symbol in definitions]
+        return not reached.isdisjoint(unsolved)
+
 
 def compute_counter_margin(surface: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""

@@ -57,6 +57,10 @@ class HybridEquations(ModeEquations):
         self._fixed_modes: SwitchModes | None = None
         self.margin_offset, self.start_events_done = 0.0, False
         self.switch_names = list_switch_names(frozen)
+        self._counters = [i for i, switch in enumerate(frozen.switches) if switch.kind == "integer"]
+        self._are_set_at_events = np.array(
+            [switch.kind == "truth" and switch.changes_only_at_events for switch in frozen.switches], dtype=np.bool_
+        )
         places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
         if frozen.contacts and frozen.contacts.mode_change_count:
             self._counts = [places[contact.impact_count] for contact in frozen.contacts.each]
@@ -152,20 +156,17 @@ class HybridEquations(ModeEquations):
         modes = SwitchModes(np.zeros(self._switch_count), np.zeros(len(self.frozen.events)))
         motion = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         for _ in range(self._switch_count + 1):
-            previous_modes, rest_limits = modes.values.copy(), self.rest_slip_limits(t, x, r, prepared, modes)
-            for i, switch in enumerate(self.frozen.switches):
-                surface = motion.surfaces[i]
-                if switch.kind == "integer":
-                    modes.values[i] = np.floor(surface)
-                elif switch.kind == "truth":
-                    modes.values[i] = float(surface > 0.0)
-                else:
-                    modes.values[i] = (
-                        0.0 if abs(surface) <= max(REST_SLIP_TOLERANCE, rest_limits[i]) else np.sign(surface)
-                    )
-            motion = self.evaluate_in_modes(t, x, r, prepared, modes.values)
-            if np.array_equal(previous_modes, modes.values):
+            found_modes = (motion.surfaces > 0.0).astype(np.float64)
+            found_modes[self._counters] = np.floor(motion.surfaces[self._counters])
+            if self.signs:
+                rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)[self.signs]
+                slips = motion.surfaces[self.signs]
+                is_at_rest = np.abs(slips) <= np.maximum(REST_SLIP_TOLERANCE, rest_limits)
+                found_modes[self.signs] = np.where(is_at_rest, 0.0, np.sign(slips))
+            if np.array_equal(found_modes, modes.values):
                 break
+            modes.values = found_modes
+            motion = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         self._release_signs(t, x, r, prepared, modes)
         modes.past_conditions = motion.conditions.copy()
         return modes
@@ -227,23 +228,31 @@ class HybridEquations(ModeEquations):
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
-        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
-        rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
-        values = self._compute_driven_holding_values(motion, values, rest_limits)
-        surfaces, limits = motion.surfaces.tolist(), motion.holding_limits.tolist()
-        margins = []
-        for i, switch in enumerate(self.frozen.switches):
-            surface, mode = surfaces[i], float(modes.values[i])
-            if switch.kind == "integer":
-                margins.append(compute_counter_margin(surface, mode, clock=i in self.frozen.clock_switches))
-            elif switch.kind == "truth":
-                set_on_surface = (
-                    surface == 0.0 and mode > MODE_THRESHOLD and switch.changes_only_at_events
-                )  # no motion comes to it: it is what it says
-                margins.append(-1.0 if set_on_surface else surface if mode > MODE_THRESHOLD else -surface)
-            else:
-                margins.append(limits[i] - abs(float(values[i])) if mode == 0.0 else mode * surface - rest_limits[i])
-        return np.array(margins) + self.margin_offset
+        return self._compute_margins(
+            self.evaluate_with_holding_values(t, x, r, prepared, modes), t, x, r, prepared, modes
+        )
+
+    def _compute_margins(
+        self, held: tuple[MotionInModes, Floats], t: float, x: Floats, r: Sequence[float], prepared: Sequence[float],
+        modes: SwitchModes,
+    ) -> Floats:  # fmt: skip
+        """Return :meth:`margins`; ``held``: of :meth:`evaluate_with_holding_values` there."""
+        motion, values = held
+        surfaces, are_on = motion.surfaces, modes.values > MODE_THRESHOLD
+        margins = np.where(are_on, surfaces, -surfaces)
+        margins[are_on & self._are_set_at_events & (surfaces == 0.0)] = -1.0  # no motion comes to it: it is as it says
+        for i in self._counters:
+            surface, mode = float(surfaces[i]), float(modes.values[i])
+            margins[i] = compute_counter_margin(surface, mode, clock=i in self.frozen.clock_switches)
+        if self.signs:
+            rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+            values = self._compute_driven_holding_values(motion, values, rest_limits)
+            for i in self.signs:
+                mode = modes.values[i]
+                margins[i] = (
+                    motion.holding_limits[i] - abs(values[i]) if mode == 0.0 else mode * surfaces[i] - rest_limits[i]
+                )
+        return np.asarray(margins + self.margin_offset)
 
     def mode_contradiction(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -290,7 +299,8 @@ class HybridEquations(ModeEquations):
                 x = self._change_mode(i, t, x, r, prepared, modes)
             switches_at_surface.add(i)
         for _ in range(_MAX_MODE_CHANGES):
-            margins = self.margins(t, x, r, prepared, modes)
+            held = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+            margins = self._compute_margins(held, t, x, r, prepared, modes)
             tolerances = np.array(
                 [REST_SLIP_TOLERANCE if i in switches_at_surface else 0.0 for i in range(self._switch_count)]
             )
@@ -308,7 +318,7 @@ class HybridEquations(ModeEquations):
                 held_again.add(reversed_slip)
                 changed.append(self.switch_names[reversed_slip])
                 continue
-            fired_event, state_after = self._find_fired_event(t, x, r, prepared, modes)
+            fired_event, state_after = self._find_fired_event(held, t, x, r, prepared, modes)
             if not fired_event:
                 return x, format_event_name(self.frozen, (state_before, x), first_model_event, name)
             x = state_after
@@ -422,11 +432,18 @@ class HybridEquations(ModeEquations):
         )
 
     def _find_fired_event(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
-    ) -> tuple[str, Floats]:
-        """Return the first of the model's own events that happens, and what they set, with the values before."""
-        x = self._remove_drift_slip(t, x, r, prepared, modes)
-        motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        self, held: tuple[MotionInModes, Floats], t: float, x: Floats, r: Sequence[float], prepared: Sequence[float],
+        modes: SwitchModes,
+    ) -> tuple[str, Floats]:  # fmt: skip
+        """Return the first of the model's own events that happens, and what they set, with the values before.
+
+        ``held``: of :meth:`evaluate_with_holding_values` there.
+        """
+        drifted, x = x, self._remove_drift_slip(t, x, r, prepared, modes)
+        motion, values = held if x is drifted else self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        if not (self.frozen.conditions_know_impacts or np.any(motion.conditions > modes.past_conditions)):
+            modes.past_conditions = motion.conditions.copy()  # nothing happens, whatever impacts there would be
+            return "", x
         if self._contact_count or self._latch_row_count:
             forces = values[: self._switch_count + self.contact_line_count + self._latch_row_count]
             impact_results = [
@@ -515,9 +532,11 @@ class HybridEquations(ModeEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> Floats:
         """Return impulses of latches that close at this instant, and the changes of speeds."""
+        if not self._latch_row_count:
+            return np.empty(0)
         motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         impulses, state_jumps = np.zeros(self._latch_row_count), np.zeros(len(x))
-        if self._latch_row_count and motion_without_forces.latch_rows.closes_now.any():
+        if motion_without_forces.latch_rows.closes_now.any():
             closing_rows = np.flatnonzero(motion_without_forces.latch_rows.closed_after > MODE_THRESHOLD)
             latch_inputs = [self._switch_count + self.contact_line_count + int(k) for k in closing_rows]
             W, state_effects = self._measure_force_effects(
@@ -527,7 +546,7 @@ class HybridEquations(ModeEquations):
                 W, motion_without_forces.latch_rows.rates[closing_rows]
             )
             state_jumps = state_effects @ impulses[closing_rows]
-        return np.append(impulses, self._expand_speed_jumps(state_jumps)) if self._latch_row_count else impulses
+        return np.append(impulses, self._expand_speed_jumps(state_jumps))
 
     def _expand_speed_jumps(self, state_jumps: Floats) -> Floats:
         """Return jumps of speeds from those of states; 0 for speeds that are no states."""

@@ -176,12 +176,15 @@ class ModeEquations(NumericEquations):
         if not (self.signs or self.contact_line_count or self._latch_row_count):
             return []
         signs = [i for i in self.signs if modes.values[i] == 0.0]
-        is_held = [x[place] > MODE_THRESHOLD for place in self._resting_states]
+        resting, sliding, latched = (
+            x[places].tolist() for places in (self._resting_states, self._sliding_states, self._latch_states)
+        )
+        is_held = [state > MODE_THRESHOLD for state in resting]
         is_held += [
-            is_held[k] and abs(x[place]) < MODE_THRESHOLD
-            for k, place in zip(self._friction_contact_indices, self._sliding_states, strict=True)
+            is_held[k] and abs(state) < MODE_THRESHOLD
+            for k, state in zip(self._friction_contact_indices, sliding, strict=True)
         ]
-        is_held += [x[place] > MODE_THRESHOLD for place in self._latch_states]
+        is_held += [state > MODE_THRESHOLD for state in latched]
         return signs + [self._switch_count + k for k, is_holding in enumerate(is_held) if is_holding]
 
     def list_modes(self, x: Floats, modes: SwitchModes) -> tuple[float, ...]:

@@ -181,7 +181,15 @@ def evaluate_both_event_sides(
     prepared: Sequence[float],
 ) -> tuple[tuple[Floats, SwitchModes], tuple[Floats, SwitchModes]]:
     """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
-    first, last = event_group.first, event_group.last
-    before = advance_with_held_modes(numeric, first.time, first.states[0], time, r, prepared, first.sides[0])
-    after = advance_with_held_modes(numeric, last.time, last.states[1], time, r, prepared, last.sides[1])
-    return (before, first.sides[0]), (after, last.sides[1])
+    before, after = (evaluate_event_side(numeric, event_group, side, time, r, prepared) for side in (0, 1))
+    return before, after
+
+
+def evaluate_event_side(
+    numeric: HybridEquations, event_group: SimultaneousEvents, side: int, time: float, r: Sequence[float],
+    prepared: Sequence[float],
+) -> tuple[Floats, SwitchModes]:  # fmt: skip
+    """Return (x, W) and modes at an instant near an event, on one side: 0: as if it came later, 1: earlier."""
+    event = (event_group.first, event_group.last)[side]
+    modes = event.sides[side]
+    return advance_with_held_modes(numeric, event.time, event.states[side], time, r, prepared, modes), modes

@@ -161,6 +161,7 @@ class NumericEquations:
         self._outputs = planner.plan(list(observed.outputs))
         self._blank_values = [0.0] * planner.size
         self.compiled_equations: CompiledEquations | None = None
+        self._last_prepared: tuple[Sequence[float], tuple[float, ...]] = ([], ())
 
     def compile(self) -> bool:
         """Use compiled functions from now on; return False, changing nothing, where there is no compiler."""
@@ -243,9 +244,15 @@ class NumericEquations:
         return planner.plan([*q_dot, *e.mass_and_forcing.mass_matrix, *e.mass_and_forcing.forcing, *bias])
 
     def prepare(self, parameters: Sequence[float]) -> tuple[float, ...]:
-        """Return free parameters in the order of ``equations.p``, followed by the calculated ones."""
-        count = len(self.equations.calculated_parameters)
-        return (*parameters, *self._calculated([*parameters, *([0.0] * count)]))
+        """Return free parameters in the order of ``equations.p``, followed by the calculated ones.
+
+        The same tuple gives the same one as the time before, which compiled functions need not read again.
+        """
+        if parameters is not self._last_prepared[0] or not isinstance(parameters, tuple):
+            count = len(self.equations.calculated_parameters)
+            prepared = (*parameters, *self._calculated([*parameters, *([0.0] * count)]))
+            self._last_prepared = (parameters, prepared)
+        return self._last_prepared[1]
 
     def x_dot(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> tuple[Floats, float]:
         """Return the state derivative x' and the sum of all powers in W.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from judging import in_long_steps
 
 from mb2fmu import derive
 from mb2fmu.mechanics import formulations
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 from mb2fmu.validation.reference.reference_run import make_reference
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -107,3 +109,26 @@ def test_what_changes_no_contact_is_reported_by_what_it_looks_at():
     reported = [event.name for event in reference_of_model(dropped()).events]
     up, away = "rate of the gap of ground", "gap of ground"
     assert reported == [up, "impact of ground", away, up, "impact of ground", away, up, "impact of ground"]
+
+
+def test_impacts_are_solved_for_only_where_a_condition_says_so(monkeypatch):
+    """It changes nothing to solve for the impacts of every instant at which modes are found."""
+    quick = reference_of("slider_crank_clearance", 0.01)
+    monkeypatch.setattr(EquationsBetweenEvents, "conditions_know_impacts", True)
+    thorough = reference_of.__wrapped__("slider_crank_clearance", 0.01)
+    assert [event.name for event in quick.events if event.sets_state] == [
+        event.name for event in thorough.events if event.sets_state
+    ]
+    assert len(instants(quick)) > 5
+    assert instants(quick) == pytest.approx(instants(thorough), rel=1e-10)
+    assert np.all(np.abs(quick.states - thorough.states) <= 1e-9 * quick.state_scales)
+
+
+def test_a_condition_that_depends_on_an_impulse_is_known():
+    frozen = reference_of("slider_crank_clearance", 0.01).numeric.frozen
+    assert not frozen.conditions_know_impacts
+    first = frozen.outputs + 3 * len(frozen.switches)
+    impulse = frozen.contacts.impact_unknowns[0]
+    outputs = [*frozen.equations.outputs]
+    outputs[first] = replace(outputs[first], expression=outputs[first].expression + impulse)
+    assert replace(frozen, equations=replace(frozen.equations, outputs=tuple(outputs))).conditions_know_impacts
