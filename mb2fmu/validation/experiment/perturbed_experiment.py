@@ -33,7 +33,11 @@ from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
 )
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, evaluate_calculated_parameters
-from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_switch_mode_state_indices
+from mb2fmu.validation.reference.perturbed_contact_starts import (
+    ContactGaps,
+    find_resting_contacts_without_impact,
+    find_switch_mode_state_indices,
+)
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -100,6 +104,7 @@ class _IntendedPerturbation:
         dependent_speeds: Speeds that the FMU solves for; it goes no further than they follow from its states.
         contact_gaps: Of contacts: the experiment starts where none is negative.
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
+        struck_contacts: Numbers of contacts that rest at the start and are to strike first.
     """
 
     definition: DeclaredModelContent
@@ -113,6 +118,7 @@ class _IntendedPerturbation:
     dependent_speeds: tuple[int, ...]
     contact_gaps: ContactGaps
     independent: int
+    struck_contacts: tuple[int, ...] = ()
 
     def without_parameters(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters at their defaults."""
@@ -207,6 +213,9 @@ def list_perturbed_experiments(
 
 def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_PerturbationVariant, float]]:
     """Yield moves and the part of them to try, what exercises most first."""
+    if intention.struck_contacts:
+        yield from ((_Variant(intention), part) for part in _SHORT_PARTS)
+        intention = replace(intention, struck_contacts=())
     variants = []
     for variant in _list_variants(intention):
         variants.append(variant)
@@ -286,10 +295,10 @@ def _form_intended_perturbation(
     starts[list(find_switch_mode_state_indices(reference.numeric))] = 0.0
     signals = make_excitation_signals(definition, scale_of_change, float(time[-1]))
     rows, gaps = compute_constraint_row_scales(reference), ContactGaps(reference.numeric)
-    independent = _count_independent_rows(reference)
     return _IntendedPerturbation(
-        definition, reference, time, run.step, parameters, starts, signals, rows, dependent_speeds, gaps, independent
-    )
+        definition, reference, time, run.step, parameters, starts, signals, rows, dependent_speeds, gaps,
+        _count_independent_rows(reference), find_resting_contacts_without_impact(reference.numeric, reference.states),
+    )  # fmt: skip
 
 
 def _count_independent_rows(reference: ReferenceRun) -> int:
@@ -347,13 +356,14 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     input_rows = np.array([signal.values(intention.time[:-1], part) for signal in intention.signals])
     inputs = input_rows.T if intention.signals else np.empty((len(intention.time) - 1, 0))
     try:
-        prepared = numeric.prepare(parameters)
+        prepared, default_prepared = numeric.prepare(parameters), numeric.prepare(default.parameters)
         x = reference.states[0] + part * intention.starts
         x = numeric.project(0.0, x, inputs[0], prepared)
-        x = intention.contact_gaps.open_gaps(
-            x, inputs[0], prepared, reference.states[0], numeric.prepare(default.parameters)
-        )
+        x = intention.contact_gaps.open_gaps(x, inputs[0], prepared, reference.states[0], default_prepared)
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
+        x = intention.contact_gaps.let_contacts_strike(
+            x, inputs[0], (default_prepared, prepared), intention.struck_contacts, float(intention.time[-1])
+        )
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):
         return None
@@ -510,7 +520,7 @@ def _list_start_perturbations(
         reason = "" if run is not None else _NO_EXPERIMENT_TEXT
         if settable is not None and record.name not in settable:
             reason = _NOT_SETTABLE_TEXT
-        elif run is not None and record.name in modes:
+        elif run is not None and record.name in modes and value == default:
             reason = "it follows from where bodies are"
         elif variant.keeps_starts and run is not None and value == default:
             reason = _NOT_STARTABLE_TEXT

@@ -5,6 +5,10 @@ a pin outside of its hole, and what an FMU does there does not matter. So the st
 shortest way: gaps that would be negative, and those of contacts that rest at the start, become what they are by
 default. Whether a contact rests, the sense in which it slides, and whether a latch is closed follow from where bodies
 are: to start one of them at 0.4 says nothing.
+
+A contact that rests at the start and has no impact by default would never show its restitution, nor the speed below
+which it rests: it starts a little open and strikes soon, so fast that it bounces, and that it then leaves an impact
+with a speed between the two below which it rests by default and in the experiment.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -25,6 +30,8 @@ Floats = npt.NDArray[np.float64]
 _MAX_NEWTON_ITERATIONS = 40
 _DIFFERENCE_STEP = 1e-6  # of a coordinate's typical magnitude: for differences
 _CLOSURE_TOLERANCE = 1e-13  # of the gap's slopes times the coordinates' magnitudes
+_SPEED_RATIO_WITHOUT_MOVE, _LOWEST_RESTITUTION = 3.0, 0.1  # of a speed behind an impact over the speed of rest
+_TIME_TO_STRIKE = 1.0 / 32.0  # of the experiment
 _DEFAULT_STABILIZATION_RATE = 10.0  # 1/s: in place of a stabilization that is zero
 
 
@@ -39,6 +46,34 @@ def find_switch_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]
     )
     mode_symbols += list(latches.engaged_states) if latches else []
     return tuple(places[symbol] for symbol in mode_symbols)
+
+
+def _choose_striking_speeds(restitution: Floats, rest_below: Floats, default_rest_below: Floats) -> Floats:
+    """Return speeds of first impacts, behind which one or two bounces end between both speeds of rest.
+
+    Where the speed of rest has become larger a contact would rest at once: there it bounces once before.
+    """
+    behind = np.where(
+        rest_below == default_rest_below,
+        _SPEED_RATIO_WITHOUT_MOVE * rest_below,
+        np.sqrt(rest_below * default_rest_below),
+    )
+    bounces = np.where(rest_below > default_rest_below, 2, 1)
+    return np.asarray(behind / np.maximum(restitution, _LOWEST_RESTITUTION) ** bounces)
+
+
+def find_resting_contacts_without_impact(numeric: NumericEquations, states: Floats) -> tuple[int, ...]:
+    """Return contacts that rest at the start of a run and have no impact in it; ``states`` of shape (n_t, n_x)."""
+    contacts = numeric.frozen.contacts if isinstance(numeric, HybridEquations) else None
+    if contacts is None:
+        return ()
+    places = {symbol: i for i, symbol in enumerate(numeric.equations.states)}
+    return tuple(
+        k
+        for k, each in enumerate(contacts.each)
+        if states[0, places[each.resting]] > MODE_THRESHOLD
+        and states[-1, places[each.impact_count]] == states[0, places[each.impact_count]]
+    )
 
 
 class ContactGaps:
@@ -63,6 +98,7 @@ class ContactGaps:
         self._size = planner.size
         states = {symbol: i for i, symbol in enumerate(e.states)}
         self._resting_states = [states[each.resting] for each in self._contacts]
+        self._sliding_states = [states[each.friction.sliding] if each.friction else -1 for each in self._contacts]
 
     def evaluate_gaps(self, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
         """Return all gaps at t = 0, at a state and inputs, in their own units, shape (k,)."""
@@ -122,15 +158,82 @@ class ContactGaps:
         """
         if self._plan is None:
             return x
+        is_resting = default[self._resting_states] > MODE_THRESHOLD
+        return self._move_to_gaps(x, r, prepared, self.evaluate_gaps(default, r, before), is_resting)
+
+    def let_contacts_strike(
+        self,
+        x: Floats,
+        r: Sequence[float] | Floats,
+        prepared_pair: tuple[Sequence[float], Sequence[float]],
+        struck: Sequence[int],
+        duration: float,
+    ) -> Floats:
+        """Return the state at t = 0 with contacts open that rested, so that they strike soon and bounce.
+
+        Args:
+            x: The state, shape (n_x,); these contacts rest.
+            r: Inputs.
+            prepared_pair: Parameters by default, and of the experiment.
+            struck: Numbers of the contacts.
+            duration: Of the experiment, s.
+
+        Raises:
+            ValidationError: If there is no such start.
+        """
+        if not struck:
+            return x
+        numeric, chosen, prepared = self._numeric, list(struck), prepared_pair[1]
+        assert isinstance(numeric, HybridEquations)
+        x = x.copy()
+        x[[self._resting_states[k] for k in chosen]] = 0.0
+        x[[self._sliding_states[k] for k in chosen if self._sliding_states[k] >= 0]] = 0.0
+        modes = numeric.find_modes(0.0, x, list(r), prepared)
+
+        def rows_at(state: Floats, values: Sequence[float] = prepared) -> ContactsAtInstant:
+            """Return rates and laws of all contacts."""
+            return numeric.evaluate_in_modes(0.0, state, list(r), values, modes.values).contact_rows
+
+        rows, default_rest_below = rows_at(x), rows_at(x, prepared_pair[0]).rest_below[chosen]
+        speeds = _choose_striking_speeds(rows.restitution[chosen], rows.rest_below[chosen], default_rest_below)
+        motion, _ = numeric.evaluate_with_holding_values(0.0, x, list(r), prepared, modes)
+        accelerations = motion.contact_rows.accelerations[chosen]
+        # What the way adds to the speed is no more than a part of it, and is left out at the start.
+        least = np.abs(accelerations) * duration * _TIME_TO_STRIKE
+        ways = speeds**2 / np.maximum(speeds, 8.0 * least) * duration * _TIME_TO_STRIKE
+        speeds = np.sqrt(speeds**2 + 2.0 * accelerations * ways)
+        gaps, is_moved = self.evaluate_gaps(x, r, prepared), np.zeros(len(self._contacts), dtype=np.bool_)
+        gaps[chosen] += ways
+        is_moved[chosen] = True
+        x = self._move_to_gaps(x, r, prepared, gaps, is_moved)
+        n_q, n_u, before = numeric.n_q, len(numeric.equations.u_independent), rows_at(x).rates[chosen]
+        sizes, columns = numeric.typical[n_q : n_q + n_u], []
+        for i in range(n_u):
+            faster = x.copy()
+            faster[n_q + i] += sizes[i]
+            columns.append(rows_at(numeric.project(0.0, faster, r, prepared)).rates[chosen] - before)
+        change = np.linalg.lstsq(np.array(columns).T, -speeds - before, rcond=None)[0]
+        x[n_q : n_q + n_u] += sizes * change
+        x = numeric.project(0.0, x, r, prepared)
+        if np.any(rows_at(x).rates[chosen] > -0.5 * speeds):
+            raise ValidationError("the perturbed experiment cannot be started:", [Fault("a contact cannot strike")])
+        return x
+
+    def _move_to_gaps(
+        self,
+        x: Floats,
+        r: Sequence[float] | Floats,
+        prepared: Sequence[float],
+        target_gaps: Floats,
+        is_set: npt.NDArray[np.bool_],
+    ) -> Floats:
+        """Return the state moved by the shortest way to some gaps; others become no more negative than their target."""
         n_q, typical_coordinates = self._numeric.n_q, self._numeric.typical[: self._numeric.n_q]
-        target_gaps = self.evaluate_gaps(default, r, before)
         open_state = self._numeric.project(0.0, x, r, prepared)
         for _ in range(_MAX_NEWTON_ITERATIONS):
             gap_errors = self.evaluate_gaps(open_state, r, prepared) - target_gaps
             rows_to_close = [
-                k
-                for k, gap in enumerate(gap_errors + target_gaps)
-                if gap < min(target_gaps[k], 0.0) or default[self._resting_states[k]] > MODE_THRESHOLD
+                k for k, gap in enumerate(gap_errors + target_gaps) if gap < min(target_gaps[k], 0.0) or is_set[k]
             ]
             slopes = self._differentiate_gaps(open_state, r, prepared)[rows_to_close] * typical_coordinates
             if not rows_to_close or np.all(

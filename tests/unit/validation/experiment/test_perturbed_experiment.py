@@ -39,6 +39,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     form_experiment_with_overrides,
     list_perturbed_experiments,
 )
+from mb2fmu.validation.validate import _make_perturbed_reference_data
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -290,10 +291,11 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
     """Each coordinate and the hole's radius are moved by themselves; the bead is put back, and modes are no numbers."""
     read = mechanism_of(in_a_hole(rests=rests))
     source = choose_reference_equations(read, None)
+    reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
     found = next(
-        list_perturbed_experiments(
-            read.declared, make_reference(read.declared, source.equations, mechanism=source.mechanism)
-        )
+        each
+        for each in list_perturbed_experiments(read.declared, reference)
+        if {move.name: move.moved for move in each.perturbations}["wall.resting"] == float(rests)
     )
     assert found.experiment is not None
     moved = {move.name: move.moved for move in found.perturbations}
@@ -307,6 +309,22 @@ def test_nothing_starts_inside_of_what_it_touches(rests):
         assert abs(rate) < 1e-12 * np.hypot(moved["X"], moved["Y"]) * np.hypot(moved["v_x"], moved["v_y"])
     assert moved["wall.resting"] == float(rests)
     assert {move.name for move in found.perturbations if "where bodies are" in move.reason} == {"wall.resting"}
+
+
+def test_a_contact_that_rests_and_is_never_struck_strikes_first():
+    """The wall has no impact by default, so its restitution and its speed of rest would count for nothing."""
+    read = mechanism_of(in_a_hole(rests=True))
+    source = choose_reference_equations(read, None)
+    reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
+    found = next(list_perturbed_experiments(read.declared, reference))
+    moved = {move.name: move.moved for move in found.perturbations}
+    distance = np.hypot(moved["X"], moved["Y"])
+    rate = (moved["X"] * moved["v_x"] + moved["Y"] * moved["v_y"]) / distance
+    assert moved["wall.resting"] == 0.0
+    assert 0.0 < moved["c"] - distance < rate * found.experiment.time[-1] / 16
+    data = _make_perturbed_reference_data(read.declared, source.equations, reference, None, any_step=True, states=None)
+    exercised = {each.name for each in data.exercised_quantities if each.is_exercised}
+    assert {"wall.restitution", "wall.rest_below"} <= exercised
 
 
 @pytest.mark.parametrize("light", [1e-5, 1.0])
