@@ -86,6 +86,7 @@ class _ExpressionCollector:
         self.origin = mechanics_source.origin(mechanics) or mechanics_source.pivot_as_position_origin(mechanics)
         self.found: list[MechanicsExpression] = []
         self.frames: dict[ReferenceFrame, None] = {}
+        self.directions: dict[ReferenceFrame, None] = {}  # of loads, whose rates do not count
         self.points: dict[Point, None] = {}
         self.velocities: set[Point] = set()
         self.ways: dict[str, dict[Any, Any]] = {}  # what is left to walk
@@ -97,8 +98,9 @@ class _ExpressionCollector:
 
     def note_vector(self, place: str, role: ExpressionRole, vector: Vector) -> None:
         """Note the components of a vector, and the frames they are in."""
+        frames = self.directions if role == "load" else self.frames
         for components, frame in getattr(vector, "args", ()):
-            self.frames.setdefault(frame)
+            frames.setdefault(frame)
             for component in components:
                 self.note_expression(place, role, component)
 
@@ -164,12 +166,18 @@ class _ExpressionCollector:
                     self._point(item)
                 else:
                     self._frame(item)
+        for frame in self.directions:
+            self._orientation(frame, "load")
+
+    def _orientation(self, frame: ReferenceFrame, role: ExpressionRole) -> None:
+        """Collect the orientations that a frame rests on."""
+        for one, other in self._new_steps("dcm", frame):
+            for entry in one._dcm_dict[other]:
+                self.note_expression(f"the orientation of frame {one.name} in {other.name}", role, entry)
 
     def _frame(self, frame: ReferenceFrame) -> None:
         """Collect the orientations and angular velocities that a frame rests on."""
-        for one, other in self._new_steps("dcm", frame):
-            for entry in one._dcm_dict[other]:
-                self.note_expression(f"the orientation of frame {one.name} in {other.name}", "position", entry)
+        self._orientation(frame, "position")
         for one, other in self._new_steps("omega", frame):
             place = f"the angular velocity of frame {one.name} in {other.name}"
             self.note_vector(place, "velocity", one._ang_vel_dict[other])

@@ -284,3 +284,23 @@ def test_a_momentum_with_prescribed_motion_needs_its_true_rate(by_input: bool) -
         for k, unit in enumerate(("m", "m/s", "m/s2")):
             model.input(place.diff(t, k), 0.0, unit)
     assert ("momentum of x, which is ignorable" in found(mechanism_of(model))) == (not by_input)
+
+
+def test_nothing_is_kept_of_a_lagrangian_in_which_an_input_stands() -> None:
+    """The same free cart, and one along a slope whose pull is an input: without inputs both laws hold."""
+    t = me.dynamicsymbols._t
+    x, r, pull = me.dynamicsymbols("x r pull")
+    free = x.diff(t) ** 2
+    laws = {"momentum of x, which is ignorable", "Jacobi's integral Σ q' ∂L/∂q' - L"}
+    for lagrangian, inputs, kept in (
+        (free + (x.diff(t) + sm.cos(t) / 3) ** 2 / 2, (), {"momentum of x, which is ignorable"}),
+        (free + (x.diff(t) + r.diff(t)) ** 2 / 2, [r.diff(t, k) for k in range(3)], set()),
+        (free + pull * x, [pull], set()),
+        (free, (), laws),
+    ):
+        model = Model("Cart", me.LagrangesMethod(lagrangian, [x]))
+        model.coordinate(x, 0.0, "m")
+        model.speed(x.diff(t), 0.1, "m/s")
+        for symbol in inputs:
+            model.input(symbol, 0.0)
+        assert set(found(mechanism_of(model))) & laws == kept

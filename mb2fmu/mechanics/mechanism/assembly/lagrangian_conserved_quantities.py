@@ -3,6 +3,8 @@
     p_r = ∂L/∂q'_r           kept where ∂L/∂q_r + Q_r = 0 and no constraint's force works along q_r
     h   = Σ q'_r p_r - L     kept where Σ Q_r q'_r - ∂L/∂t = 0 and no constraint does work
 
+Neither is kept where inputs stand in it: whoever sets one need not set its rate to its derivative.
+
 Source: Goldstein, Classical Mechanics, sect. 2.6 and 2.7.
 """
 
@@ -60,6 +62,7 @@ class LagrangianConservedQuantities:
         momenta = [sm.expand(L.diff(u)) for u in m.u]
         h = sm.expand(sm.Add(*(u * p for u, p in zip(m.u, momenta, strict=True))) - L)
         self._evaluate_values = self._make_sum_function([*momenta, h])
+        self._has_input = np.array([not p.free_symbols.isdisjoint(m.r) for p in (*momenta, L)])
         rates = [sm.Add(L.diff(q), force) for q, force in zip(m.q, forces, strict=True)]
         power = sm.Add(*(force * u for force, u in zip(forces, m.u, strict=True))) - L.diff(m.t)
         self._evaluate_rates = self._make_sum_function([sm.expand(expression) for expression in (*rates, power)])
@@ -91,7 +94,7 @@ class LagrangianConservedQuantities:
     def _find_conserved(self) -> list[ConservedQuantity]:
         """Return the momenta and Jacobi's integral that keep their value at all random samples."""
         m, samples = self.mechanism, draw_random_states(self._numeric, self._free_parameters)
-        conserved = np.ones(len(m.q) + 1, dtype=bool)
+        conserved = ~self._has_input
         for sample in samples:
             rates, sizes = self._evaluate_rates(self._make_arguments(sample))
             conserved &= np.abs(rates) <= ZERO_TOLERANCE * sizes

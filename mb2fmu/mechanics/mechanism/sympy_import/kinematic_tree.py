@@ -40,6 +40,7 @@ class KinematicTree:
         self._declared = frozenset(declared)
         self._rates = {item: sm.S.Zero for item in declared if isinstance(item, sm.Derivative)}
         self.frame_of: dict[ReferenceFrame, int] = {}
+        self._parents: _ParentMap[ReferenceFrame] = {}
         self.point_of: dict[Point, int] = {}
         self._axes_of: dict[ReferenceFrame, ReferenceFrame] = {}  # of frames that are not oriented
 
@@ -55,6 +56,7 @@ class KinematicTree:
         """
         if vector == 0:
             return ()
+        vector = self._express_in_read_frames(vector)
         faults = [
             Fault(f"frame {frame.name} is not connected to the inertial frame", str(vector)[:60], "orient it")
             for _, frame in vector.args
@@ -67,6 +69,18 @@ class KinematicTree:
             for components, frame in vector.args
         )
 
+    def _express_in_read_frames(self, vector: Vector) -> Vector:
+        """Return the vector without frames that only give directions: their angular velocity need not be declared."""
+        while any(frame not in self.frame_of and frame in self._parents for _, frame in vector.args):
+            expressed = Vector(0)
+            for components, frame in vector.args:
+                parent = None if frame in self.frame_of else self._parents.get(frame)
+                expressed += Vector(
+                    [(components, frame) if parent is None else (parent._dcm_dict[frame] * components, parent)]
+                )
+            vector = expressed
+        return vector
+
     def read_frames(self, requested_frames: Mapping[ReferenceFrame, ReferenceFrame | None]) -> tuple[Frame, ...]:
         """Return all frames that are oriented, directly or not, in N; and of ``requested_frames`` those that only turn.
 
@@ -77,7 +91,8 @@ class KinematicTree:
                 frame that it turns in.
         """
         references = _shortest_path_tree([self.N], lambda frame: frame._ang_vel_dict)
-        parents = self._select_declared_frames(_shortest_path_tree([self.N], lambda frame: frame._dcm_dict), references)
+        self._parents = _shortest_path_tree([self.N], lambda frame: frame._dcm_dict)
+        parents = self._select_declared_frames(self._parents, references)
         self.frame_of = {frame: number for number, frame in enumerate(parents)}
         frames = [Frame(self.N.name, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         faults = []

@@ -14,7 +14,7 @@ from rescaling import rescale
 from sympy.physics import mechanics as me
 
 from mb2fmu import pipeline
-from mb2fmu.errors import FormulationError, MechanismError
+from mb2fmu.errors import FormulationError, MechanismError, ModelError
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.model import Parts
 
@@ -409,3 +409,39 @@ def test_unknown_forces_are_judged_alike_at_every_scale(scale):
     """Seen: with lengths of 1e6 m a tension "moved the mechanism", by round-off of much larger weights."""
     model = pipeline.load(MODELS / "double_simple_pendulum.py")
     assert mechanism_of(rescale(model, **scale)).constraint_forces
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_frame_that_only_directs_a_force_may_be_turned_by_an_input_without_rates(plain: bool) -> None:
+    """A rocket's nozzle: x' is that of the force along the rocket's axes; a body on the frame needs rates."""
+    y, q, v, w, thrust = me.dynamicsymbols("y q v w F")
+    angle = sm.Symbol("delta") if plain else me.dynamicsymbols("delta")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (q, N.z))
+    B.set_ang_vel(N, w * N.z)
+    gimbal = B.orientnew("gimbal", "Axis", (angle, B.x))
+    nozzle = gimbal.orientnew("nozzle", "Axis", (2 * angle, gimbal.z))
+    G = O.locatenew("G", y * N.y)
+    G.set_vel(N, v * N.y)
+    T = G.locatenew("T", -B.y / 2)
+    T.v2pt_theory(G, N, B)
+    body = me.RigidBody("rocket", G, B, 3, (me.inertia(B, 0, 0, 2), G))
+    rates = []
+    for force, bodies in (
+        (thrust * (nozzle.y + B.x), [body]),
+        (thrust * (nozzle.y.express(B) + B.x), [body]),
+        (thrust * nozzle.y, [body, me.RigidBody("bell", T, nozzle, 1, (me.inertia(nozzle, 1, 1, 1), T))]),
+    ):
+        kane = me.KanesMethod(N, [y, q], [v, w], [y.diff() - v, q.diff() - w], bodies=bodies, forcelist=[(T, force)])
+        model = model_of("Rocket", kane, [y, q], [v, w])
+        model.input(angle, 0.0, "rad")
+        model.input(thrust, 0.0, "N")
+        if len(bodies) == 2:
+            with pytest.raises(ModelError, match="plain symbol" if plain else "prescribed by the input delta"):
+                mechanism_of(model)
+        else:
+            f = pipeline.right_hand_side(pipeline.derive(model))
+            rates.append(f(0.0, np.array([0.1, 0.4, 0.2, -0.3]), np.array([0.3, 5.0])))
+    assert rates[0] == pytest.approx(rates[1], rel=1e-13)
+    assert abs(rates[0][3]) > 0.1
