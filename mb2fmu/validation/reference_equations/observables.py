@@ -11,7 +11,7 @@ Angles and quaternions of direction cosines: the reference's own formulas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -53,11 +53,16 @@ def convert_rotation_to_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
     for part in range(4):
         branches = []
         for i in range(4):
-            sign = sm.Piecewise((1, products[i, 0] >= 0), (-1, True)) if i else sm.S.One
+            sign = sm.Piecewise((1, products[i, 0] >= 0), (-1, True), evaluate=False) if i else sm.S.One
             value = sign * products[i, part] / (2 * sm.sqrt(sm.Max(products[i, i], 1)))
             branches.append((value, largest[i] if i < 3 else sm.true))
-        parts.append(sm.Piecewise(*branches))
+        parts.append(sm.Piecewise(*branches, evaluate=False))
     return tuple(parts)
+
+
+def _dot(a: Iterable[sm.Expr], b: Iterable[sm.Expr]) -> sm.Expr:
+    """Return the sum of products, without SymPy's matrices of polynomials in between, which take ten times as long."""
+    return sm.Add(*(x * y for x, y in zip(a, b, strict=True)))
 
 
 def euler_angles(R: sm.MatrixBase, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
@@ -137,12 +142,14 @@ class _ObservableWriter:
         """Yield the terms."""
         for body in self.mechanism.bodies:
             v = self.kinematic_quantities.vector("velocity", body.masscenter)
-            yield body.mass * v.dot(v) / 2
+            yield body.mass * _dot(v, v) / 2
             if body.inertia is not None and not body.inertia.is_zero_matrix:
-                w = self.kinematic_quantities.rotation(body.frame).T * self.kinematic_quantities.vector(
-                    "omega", body.frame
+                R, omega = (
+                    self.kinematic_quantities.rotation(body.frame),
+                    self.kinematic_quantities.vector("omega", body.frame),
                 )
-                yield w.dot(body.inertia * w) / 2
+                w = [_dot(R[:, k], omega) for k in range(3)]
+                yield _dot(w, [_dot(body.inertia[k, :], w) for k in range(3)]) / 2
 
     def pathways(self) -> Iterator[Assignment]:
         """Yield length and rate of pathways, sums over segments, and motion vectors that expressions contain."""

@@ -497,7 +497,8 @@ class _MechanismReader:
         values |= {z: s.start for z, s in zip(self.z, definition.auxiliary_states, strict=True)}
         values[self.t] = 0.0
         for p in definition.parameters:
-            values[p.symbol] = float(sm.sympify(p.value).subs(values))
+            value = sm.sympify(p.value)
+            values[p.symbol] = float(value.subs(values) if p.calculated else value)
         return values
 
     def _make_multipliers(self, constraints: ImportedConstraints) -> tuple[sm.Symbol, ...]:
