@@ -214,7 +214,7 @@ def list_perturbed_experiments(
 def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_PerturbationVariant, float]]:
     """Yield moves and the part of them to try, what exercises most first."""
     if intention.struck_contacts:
-        yield from ((_Variant(intention), part) for part in _SHORT_PARTS)
+        yield from ((_PerturbationVariant(intention), part) for part in _SHORT_PARTS)
         intention = replace(intention, struck_contacts=())
     variants = []
     for variant in _list_variants(intention):
