@@ -104,7 +104,7 @@ class _IntendedPerturbation:
         dependent_speeds: Speeds that the FMU solves for; it goes no further than they follow from its states.
         contact_gaps: Of contacts: the experiment starts where none is negative.
         independent: Rows of the velocity constraints that follow from no others in the default experiment.
-        struck_contacts: Numbers of contacts that rest at the start and are to strike first.
+        opened_contacts: Numbers of contacts that rest at the start and are to strike first.
     """
 
     definition: DeclaredModelContent
@@ -118,7 +118,7 @@ class _IntendedPerturbation:
     dependent_speeds: tuple[int, ...]
     contact_gaps: ContactGaps
     independent: int
-    struck_contacts: tuple[int, ...] = ()
+    opened_contacts: tuple[int, ...] = ()
 
     def without_parameters(self, blocked: Collection[int]) -> _IntendedPerturbation:
         """Return the experiment with some parameters at their defaults."""
@@ -213,9 +213,9 @@ def list_perturbed_experiments(
 
 def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_PerturbationVariant, float]]:
     """Yield moves and the part of them to try, what exercises most first."""
-    if intention.struck_contacts:
+    if intention.opened_contacts:
         yield from ((_PerturbationVariant(intention), part) for part in _SHORT_PARTS)
-        intention = replace(intention, struck_contacts=())
+        intention = replace(intention, opened_contacts=())
     variants = []
     for variant in _list_variants(intention):
         variants.append(variant)
@@ -362,7 +362,7 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
         x = intention.contact_gaps.open_gaps(x, inputs[0], prepared, reference.states[0], default_prepared)
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         x = intention.contact_gaps.let_contacts_strike(
-            x, inputs[0], (default_prepared, prepared), intention.struck_contacts, float(intention.time[-1])
+            x, inputs[0], (default_prepared, prepared), intention.opened_contacts, float(intention.time[-1])
         )
         motion = numeric.motion(0.0, x, inputs[0].tolist(), prepared)
     except (ValidationError, ArithmeticError, ValueError):

@@ -166,7 +166,7 @@ class ContactGaps:
         x: Floats,
         r: Sequence[float] | Floats,
         prepared_pair: tuple[Sequence[float], Sequence[float]],
-        struck: Sequence[int],
+        opened_contacts: Sequence[int],
         duration: float,
     ) -> Floats:
         """Return the state at t = 0 with contacts open that rested, so that they strike soon and bounce.
@@ -175,15 +175,15 @@ class ContactGaps:
             x: The state, shape (n_x,); these contacts rest.
             r: Inputs.
             prepared_pair: Parameters by default, and of the experiment.
-            struck: Numbers of the contacts.
+            opened_contacts: Numbers of the contacts.
             duration: Of the experiment, s.
 
         Raises:
             ValidationError: If there is no such start.
         """
-        if not struck:
+        if not opened_contacts:
             return x
-        numeric, chosen, prepared = self._numeric, list(struck), prepared_pair[1]
+        numeric, chosen, prepared = self._numeric, list(opened_contacts), prepared_pair[1]
         assert isinstance(numeric, HybridEquations)
         x = x.copy()
         x[[self._resting_states[k] for k in chosen]] = 0.0
