@@ -117,17 +117,8 @@ class OneStepFlow:
         begin, end = run.time[step.k : step.k + 2].tolist()
         time_beyond_end = 0.0 if step.fmu_state_near_event is None else SAME_EVENT_FRACTION * (end - begin)
         time = np.array([begin, end, end + time_beyond_end] if time_beyond_end else [begin, end])
-        inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
-        integration, event_log = (
-            IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff),
-            IntegrationEventLog(step_size=self._step_size),
-        )
-        modes, x = self._apply_input_jumps(step, x)
-        with self._begin_flow(modes, margin_offset):
-            y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=event_log)[
-                1
-            ]
-        self._step_size = event_log.step_size if not event_log.events else self._step_size
+        event_log = IntegrationEventLog(step_size=self._step_size)
+        y = self._integrate(step, x, time, event_log, margin_offset)[1]
         modes = event_log.modes[1] if event_log.modes else None
         near_events = [
             event for event in drop_round_off_events(event_log.events) if abs(event.time - end) <= time_beyond_end
@@ -139,6 +130,17 @@ class OneStepFlow:
         return OneStepFlowEnd(
             y[:-1], float(y[-1]), tuple(event for event in event_log.events if event.time <= end), modes
         )
+
+    def compute_step_end_without_events(self, step: ExperimentCommunicationStep, x: Floats) -> OneStepFlowEnd:
+        """Return :meth:`compute_step_end` but for its events, which take as long to record as to go through.
+
+        Where an FMU's state is known near an event at the end, and is not where the flow ends, events are there.
+        """
+        event_log = IntegrationEventLog(step_size=self._step_size, records_events=False)
+        y = self._integrate(step, x, self._reference.experiment.time[step.k : step.k + 2], event_log)[1]
+        if step.fmu_state_near_event is not None and not self._is_at(y, step.fmu_state_near_event):
+            return self.compute_step_end(step, x)
+        return OneStepFlowEnd(y[:-1], float(y[-1]), (), event_log.modes[1] if event_log.modes else None)
 
     def compute_exchanged_energy(self, step: ExperimentCommunicationStep, x: Floats) -> float:
         """Return ∫|P| dt over a step in J, P the power of all loads: what goes to and fro within it, too.
@@ -157,15 +159,23 @@ class OneStepFlow:
 
     def _follow_within(self, step: ExperimentCommunicationStep, x: Floats) -> Floats:
         """Return states and work at :func:`list_step_start_instants` of a step, shape (n, n_x + 1)."""
+        time = list_step_start_instants(*self._reference.experiment.time[step.k : step.k + 2].tolist())
+        return self._integrate(step, x, time, IntegrationEventLog())
+
+    def _integrate(
+        self, step: ExperimentCommunicationStep, x: Floats, time: Floats, event_log: IntegrationEventLog,
+        margin_offset: float = 0.0,
+    ) -> Floats:  # fmt: skip
+        """Return (x, W) at instants from a step's beginning on, with its inputs, shape (n, n_x + 1)."""
         run = self._reference.experiment
-        time = list_step_start_instants(*run.time[step.k : step.k + 2].tolist())
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
         integration = IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff)
         modes, x = self._apply_input_jumps(step, x)
-        with self._begin_flow(modes, 0.0):
-            return integration.integrate_trajectory(
-                np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=IntegrationEventLog()
-            )
+        with self._begin_flow(modes, margin_offset):
+            y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=event_log)
+        if not event_log.event_count:
+            self._step_size = event_log.step_size
+        return y
 
     def _apply_input_jumps(self, step: ExperimentCommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
@@ -264,10 +274,19 @@ class OneStepFlow:
             end_and_inputs: The end in s, and the inputs.
         """
         assert isinstance(self._numeric, HybridEquations)
+        if self._is_at(flow_end[0], fmu_state):
+            return flow_end
         event_group = SimultaneousEvents(near_events[0], near_events[-1], len(near_events))
         sides = [flow_end, *evaluate_both_event_sides(self._numeric, event_group, *end_and_inputs, self._prepared)]
-        distances = [float(np.max(np.abs(y[:-1] - fmu_state) / self._reference.state_scales)) for y, _ in sides]
-        return sides[int(np.argmin(distances))]
+        return sides[int(np.argmin([self._compute_distance(y, fmu_state) for y, _ in sides]))]
+
+    def _is_at(self, y: Floats, x: Floats) -> bool:
+        """Return whether (x, W) is so near to a state that no side of an event is: bounds are multiples of this."""
+        return self._compute_distance(y, x) <= self._reference.experiment.tolerance
+
+    def _compute_distance(self, y: Floats, x: Floats) -> float:
+        """Return how far (x, W) is from a state at most, over the states' scales."""
+        return float(np.max(np.abs(y[:-1] - x) / self._reference.state_scales, initial=0.0))
 
 
 def start_flow_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:

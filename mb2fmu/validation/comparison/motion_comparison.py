@@ -421,7 +421,7 @@ def _compute_step_ends(
     ends = [OneStepFlowEnd(np.full(states.shape[1], np.nan), np.nan, ())] * len(steps)
     try:
         for i, step in enumerate(steps):
-            ends[i] = flow.compute_step_end(step, states[step.k])
+            ends[i] = flow.compute_step_end_without_events(step, states[step.k])
     except (ValidationError, ArithmeticError, ValueError):
         return ends
     return ends
@@ -454,12 +454,13 @@ def _judge_one_step_errors(
     rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
     errors = np.abs(states[1:] - np.array([step_end.x for step_end in step_ends]))
     for k in np.flatnonzero(np.any(errors > bounds + rounding, axis=1)).tolist():
-        delay_shift = flow.compute_delay_shift(steps[k], states[k], step_ends[k], kind)
+        step_end = flow.compute_step_end(steps[k], states[k])  # with its events
+        delay_shift = flow.compute_delay_shift(steps[k], states[k], step_end, kind)
         same_event_error, other_event_error = flow.compute_error_after_events(
-            steps[k], states[k], step_ends[k], np.minimum(growth_bound, largest_bound)
+            steps[k], states[k], step_end, np.minimum(growth_bound, largest_bound)
         )
         step_bound = growth_bound
-        if not any(event.sets_state for event in step_ends[k].events):
+        if not any(event.sets_state for event in step_end.events):
             excursions = flow.compute_excursions(steps[k], states[k])
             step_bound = np.maximum(growth_bound, ERROR_BOUND_FACTOR * reference.experiment.tolerance * excursions)
         bounds[k] = np.minimum(step_bound + delay_shift + same_event_error, largest_bound) + other_event_error

@@ -86,11 +86,15 @@ class IntegrationEventLog:
         events: In their order.
         modes: At each communication point, at the end of the step before.
         step_size: Internal step to begin with, s, infinite where the slopes decide; then that to go on with.
+        records_events: False: ``events`` stays empty.
+        event_count: How many events there were.
     """
 
     events: list[LocatedEvent] = field(default_factory=list)
     modes: list[SwitchModes] = field(default_factory=list)
     step_size: float = np.inf
+    records_events: bool = True
+    event_count: int = 0
 
 
 @contextmanager
@@ -126,8 +130,9 @@ def integrate_with_events(
     W takes the work of events, too: what the kinetic energy jumps by. ``event_log`` takes the events and modes.
     """
     loop = _EventStepLoop(
-        numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget, event_log
-    )
+        numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget,
+        event_log if event_log and event_log.records_events else None,
+    )  # fmt: skip
     loop.step_size = event_log.step_size if event_log else np.inf
     y = np.empty((len(time), len(start)))
     y[0] = start
@@ -151,7 +156,7 @@ def integrate_with_events(
         log_of_run.modes.append(loop.modes.copy())
         if ends_early is not None and ends_early(y[: k + 2]):
             break
-    log_of_run.step_size = loop.step_size
+    log_of_run.step_size, log_of_run.event_count = loop.step_size, loop.event_count
     return y[: len(log_of_run.modes)]
 
 
@@ -171,7 +176,7 @@ class _EventStepLoop:
         self.numeric, self.prepared = numeric, prepared
         self._relative_tolerance, self._absolute_tolerances = relative, absolute
         self._projected, self._budget, self._event_log = projected, budget, event_log
-        self._evaluations_spent = self._events = 0
+        self._evaluations_spent = self.event_count = 0
         self._events_at_instant: tuple[float, list[str]] = (-np.inf, [])
         self.step_size = np.inf  # of the next internal step
         self._last_event_time = np.nan  # instant of the last event
@@ -242,12 +247,12 @@ class _EventStepLoop:
         """Return what C may settle by itself; ``longest_step``: in s."""
         instant = _SIMULTANEOUS_FRACTION * self.span
         return CompiledEventSettlingLimits(
-            longest_step, instant, _MAX_EVENTS - self._events, self._event_log is not None
+            longest_step, instant, _MAX_EVENTS - self.event_count, self._event_log is not None
         )
 
     def _take_settled_events(self, steps: CompiledStepResult) -> None:
         """Take the modes after events that C has settled, and keep what it recorded of them."""
-        self._events += steps.event_count
+        self.event_count += steps.event_count
         self._last_event_time = steps.last_event_time
         self.modes = SwitchModes(steps.values, steps.conditions)
         if steps.events:
@@ -425,8 +430,8 @@ class _EventStepLoop:
 
         ``is_round_off``: what is due has been zero all the time, by round-off.
         """
-        self._events, self._last_event_time = self._events + 1, t
-        if self._events > _MAX_EVENTS:
+        self.event_count, self._last_event_time = self.event_count + 1, t
+        if self.event_count > _MAX_EVENTS:
             name = self.numeric.frozen.switches[due_switches[0]].name if due_switches else "an input"
             raise make_integration_standstill_error(
                 t, f"more than {_MAX_EVENTS} events came before, the last of {name}"

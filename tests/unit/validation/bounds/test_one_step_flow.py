@@ -43,6 +43,32 @@ def test_lateness_is_what_the_saltation_says(falling, kind):
     assert found == pytest.approx([lower, faster], rel=1e-2, abs=2e-15)
 
 
+def test_a_flow_ends_at_the_same_state_where_its_events_are_not_recorded(falling):
+    reference, step, _ = falling
+    flow, x = OneStepFlow(reference), reference.states[step.k]
+    quick, full = flow.compute_step_end_without_events(step, x), flow.compute_step_end(step, x)
+    assert full.events
+    assert not quick.events
+    assert quick.x == pytest.approx(full.x, rel=1e-13)
+    assert quick.work == pytest.approx(full.work, rel=1e-12)
+    assert quick.modes is not None
+    assert quick.modes.values.tolist() == full.modes.values.tolist()
+
+
+@pytest.mark.parametrize("late", [0.0, 1e-6])
+def test_an_fmu_that_bounces_just_behind_the_end_of_a_step_is_at_a_side_of_the_event(late):
+    """The ball is at the ground at 0.3 s, where a step ends: an FMU that is late still falls there."""
+    model = ball(BOUNCE, start=0.5 * G * 0.3**2)
+    model.experiment(stop=0.5, step=0.1, tolerance=1e-8)
+    reference = reference_of(model)
+    flow, x, k = OneStepFlow(reference), reference.states[2], 2
+    falls = np.array([-0.5 * G * late**2, -G * (0.3 + late)])
+    near = ExperimentCommunicationStep(k, fmu_state_near_event=falls)
+    assert flow.compute_step_end_without_events(near, x).x[1] == pytest.approx(-G * 0.3, rel=1e-9)
+    bounced = ExperimentCommunicationStep(k, fmu_state_near_event=np.array([0.0, BOUNCE * G * 0.3]))
+    assert flow.compute_step_end_without_events(bounced, x).x[1] == pytest.approx(BOUNCE * G * 0.3, rel=1e-9)
+
+
 def test_nothing_is_late_where_nothing_happens(falling):
     reference, step, _ = falling
     flow, quiet = OneStepFlow(reference), ExperimentCommunicationStep(step.k - 2)
