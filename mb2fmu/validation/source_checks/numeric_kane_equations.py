@@ -23,7 +23,7 @@ import sympy as sm
 from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
-from mb2fmu.validation.source_checks.source_constraints import RealOrComplexArray, SourceConstraints
+from mb2fmu.validation.source_checks.source_constraints import IndexArray, RealOrComplexArray, SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
 
@@ -139,6 +139,27 @@ class _VelocityStep:
     arms: _VectorTerms
 
 
+@dataclass(frozen=True, slots=True)
+class _InertiaTerms:
+    """Terms of all bodies' central inertias: a factor times the dyad of two vectors.
+
+    Attributes:
+        bodies: Number of the body of each term, shape (n,).
+        factors: Place of the factor, shape (n,).
+        first: Places of the first vector's components, shape (n, 3).
+        second: The same of the second.
+        first_frames: The first vector's frame.
+        second_frames: The second's.
+    """
+
+    bodies: IndexArray
+    factors: IndexArray
+    first: IndexArray
+    second: IndexArray
+    first_frames: tuple[Any, ...]
+    second_frames: tuple[Any, ...]
+
+
 class NumericKaneEquations:
     """Evaluates the user's objects. Call it within ``keep_mechanics_untouched``.
 
@@ -184,13 +205,7 @@ class NumericKaneEquations:
         for frame in self._spinning_frames:
             self._add_omega_path(frame)
         self._masses = self._add_expressions([body.mass for body in parts.bodies])
-        self._inertias = [
-            [
-                (self._add_expressions([factor])[0], self._add_terms(a), self._add_terms(b))
-                for factor, a, b in body.central_inertia.args
-            ]
-            if rigid else [] for body, rigid in zip(parts.bodies, self._rigid, strict=True)
-        ]  # fmt: skip
+        self._inertias = self._add_inertias()
         self._places = self._add_positions([*points, *self._points[: len(parts.bodies)]])
         self.constraints = SourceConstraints(parts, symbols, complex_step=True)
         self._evaluate = symbols.compile_array_function(self._expressions)
@@ -276,38 +291,67 @@ class NumericKaneEquations:
             self._stops.append(point)
         return self._numbers[key]
 
-    def _add_positions(self, points: Sequence[Any]) -> dict[Any, _VectorTerms]:
-        """Return terms of the positions from the origin."""
+    def _add_inertias(self) -> _InertiaTerms:
+        """Return the terms of the central inertias of all rigid bodies."""
+        factors: list[tuple[int, int]] = []
+        dyads: list[tuple[tuple[list[int], Any], tuple[list[int], Any]]] = []
+        for i, (body, rigid) in enumerate(zip(self._parts.bodies, self._rigid, strict=True)):
+            for factor, first_vector, second_vector in body.central_inertia.args if rigid else ():
+                products = itertools.product(self._add_terms(first_vector), self._add_terms(second_vector))
+                place = self._add_expressions([factor])[0]
+                for product in products:
+                    factors.append((i, place))
+                    dyads.append(product)
+        numbers = np.array(factors, dtype=np.intp).reshape(-1, 2)
+        places = np.array([[a, b] for (a, _), (b, _) in dyads], dtype=np.intp).reshape(-1, 2, 3)
+        frames = [(frame, other) for (_, frame), (_, other) in dyads]
+        return _InertiaTerms(
+            bodies=numbers[:, 0], factors=numbers[:, 1], first=places[:, 0], second=places[:, 1],
+            first_frames=tuple(frame for frame, _ in frames), second_frames=tuple(frame for _, frame in frames),
+        )  # fmt: skip
+
+    def _add_positions(self, points: Sequence[Any]) -> dict[Any, tuple[Any, _VectorTerms]]:
+        """Return point → the point before it on the way from the origin, and the position from there; in order."""
         parents = (
             find_shortest_path_tree(self._parts.origin, lambda point: point._pos_dict)
             if self._parts.origin is not None
             else {}
         )
-        position_of_point: dict[Any, _VectorTerms] = {}
-        for point in dict.fromkeys(point for point in points if point in parents):
-            position_of_point[point], node = [], point
-            while parents[node] is not None:
-                position_of_point[point] += self._add_terms(node._pos_dict[parents[node]])
+        needed: set[Any] = set()
+        for point in points:
+            node = point if point in parents else None
+            while node is not None and node not in needed:
+                needed.add(node)
                 node = parents[node]
-        return position_of_point
+        return {
+            point: (parent, [] if parent is None else self._add_terms(point._pos_dict[parent]))
+            for point, parent in parents.items()
+            if point in needed
+        }
 
-    def _evaluate_requested(self, values: RealOrComplexArray, moving: _SourceVelocities) -> PointAndFrameMotion:
-        """Return velocities of points and frames at a state a complex step along the motion."""
-        positions, velocities = {}, {}
-        for point, terms in self._places.items():
-            contributions = [moving.rotations[frame][:, :, 0] @ values[places, 0] for places, frame in terms]
-            total = sum(contributions, np.zeros(3, dtype=complex))
-            positions[point] = (total.real, float(sum(np.max(np.abs(part.real)) for part in contributions)))
-            velocities[point] = total.imag / _COMPLEX_STEP
+    def _evaluate_requested(
+        self, values: RealOrComplexArray, moving: _SourceVelocities, spins: Floats
+    ) -> PointAndFrameMotion:
+        """Return velocities of points and frames at a state a complex step along the motion; ``spins``: of bodies."""
+        totals: dict[Any, tuple[RealOrComplexArray, float]] = {None: (np.zeros(3, dtype=complex), 0.0)}
+        for point, (parent, terms) in self._places.items():
+            total, size = totals[parent]
+            for places, frame in terms:
+                contribution = moving.rotations[frame][:, :, 0] @ values[places, 0]
+                total, size = total + contribution, size + float(np.max(np.abs(contribution.real)))
+            totals[point] = total, size
+        del totals[None]
+        positions = {point: (total.real, size) for point, (total, size) in totals.items()}
+        velocities = {point: total.imag / _COMPLEX_STEP for point, (total, _) in totals.items()}
         first = len(self._spinning_frames) - len(self._requested_frames)
         omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
-        bodies: dict[int, SourceBodyMotion] = {}
-        for i, body in enumerate(self._parts.bodies):
-            spin = self._inertia(i, values, moving) @ moving.angular_velocities[i, :, 0]  # of a particle zero
-            bodies[id(body)] = SourceBodyMotion(
-                float(values[self._masses[i], 0].real), positions.get(self._points[i]),
-                moving.velocities[i, :, 0].real, spin.real,
-            )  # fmt: skip
+        masses = values[self._masses, 0].real.tolist()
+        bodies = {
+            id(body): SourceBodyMotion(mass, positions.get(point), velocity, spin)
+            for body, mass, point, velocity, spin in zip(
+                self._parts.bodies, masses, self._points, moving.velocities[:, :, 0].real, spins, strict=False
+            )
+        }
         return PointAndFrameMotion(
             positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}, bodies
         )
@@ -402,31 +446,23 @@ class NumericKaneEquations:
     ) -> SourceMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
-        n, count = len(self._symbols.u), len(self._parts.bodies)
-        M, f, force_sizes = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-        kinetic = 0.0
+        count = len(self._parts.bodies)
+        masses = values_along[self._masses, 0].real
+        v, a0 = velocities.velocities[:count, :, 0].real, velocities.velocities[:count, :, 0].imag / _COMPLEX_STEP
+        w = velocities.angular_velocities[:count, :, 0]  # of particles zero
+        inertias = self._evaluate_inertias(values_along, velocities)
+        momenta = (inertias @ w[:, :, None])[:, :, 0]
+        linear, angular = (partial[:count].reshape(3 * count, -1) for partial in (J, W))
+        weighted = np.repeat(masses, 3)[:, None] * linear
+        M = linear.T @ weighted + angular.T @ (inertias.real @ W[:count]).reshape(3 * count, -1)
+        f = -weighted.T @ a0.ravel() - angular.T @ momenta.imag.ravel() / _COMPLEX_STEP
+        kinetic = float(masses @ np.sum(v * v, axis=1) + np.sum(w.real * momenta.real)) / 2
+        # What centripetal terms leave of each other may be nothing: they are as large as this.
         largest_omega = float(np.max(np.abs(velocities.angular_velocities.real), initial=0.0))
-        for i in range(count):
-            mass = values_along[self._masses[i]][0].real
-            v, a0 = velocities.velocities[i, :, 0].real, velocities.velocities[i, :, 0].imag / _COMPLEX_STEP
-            M += mass * J[i].T @ J[i]
-            f -= mass * J[i].T @ a0
-            # What centripetal terms leave of each other may be nothing: they are as large as this.
-            force_sizes += abs(mass) * np.abs(J[i]).T @ (np.abs(a0) + largest_omega * np.max(np.abs(v)))
-            kinetic += mass * float(v @ v) / 2
-            if not self._rigid[i]:
-                continue
-            inertia = self._inertia(i, values_along, velocities)
-            momentum = inertia @ velocities.angular_velocities[i, :, 0]
-            M += W[i].T @ inertia.real @ W[i]
-            f -= W[i].T @ momentum.imag / _COMPLEX_STEP
-            gyration = (
-                largest_omega
-                * np.max(np.abs(inertia.real))
-                * np.max(np.abs(velocities.angular_velocities[i, :, 0].real))
-            )
-            force_sizes += np.abs(W[i]).T @ (np.abs(momentum.imag / _COMPLEX_STEP) + gyration)
-            kinetic += float(velocities.angular_velocities[i, :, 0].real @ momentum.real) / 2
+        centripetal = largest_omega * np.max(np.abs(v), axis=1)
+        gyration = largest_omega * np.max(np.abs(inertias.real), axis=(1, 2)) * np.max(np.abs(w.real), axis=1)
+        force_sizes = np.abs(weighted).T @ (np.abs(a0) + centripetal[:, None]).ravel()
+        force_sizes += np.abs(angular).T @ (np.abs(momenta.imag) / _COMPLEX_STEP + gyration[:, None]).ravel()
         Q, Q_size = self._forces(values, J[count:], W[count:], velocities)
         f, force_sizes = f + Q, force_sizes + Q_size
         u_dot, scale = _solve_constrained_accelerations(M, f, force_sizes, A, gamma)
@@ -436,27 +472,32 @@ class NumericKaneEquations:
         # Speeds that constraints tie to others are known as well as what they are tied to.
         constraint_speeds = np.abs(_weighted_pseudo_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
         rate_scale = np.abs(K) @ (np.abs(u) + constraint_speeds) + np.abs(k0)
-        v, w = velocities.velocities[:count, :, 0].real, velocities.angular_velocities[:count, :, 0].real
-        energy_units, requested = _energy_speed_units(M), self._evaluate_requested(values_along, velocities)
-        masses = values_along[self._masses, 0].real
+        energy_units = _energy_speed_units(M)
+        requested = self._evaluate_requested(values_along, velocities, momenta.real)
         centres = [requested.positions.get(point) for point in self._points[:count]]
         return SourceMotion(
-            q_dot, u_dot, rate_scale, scale, v, w, kinetic, Q, add_floor_to_scales(Q_size, 1 / energy_units),
+            q_dot, u_dot, rate_scale, scale, v, w.real, kinetic, Q, add_floor_to_scales(Q_size, 1 / energy_units),
             requested, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
             M,
         )  # fmt: skip
 
-    def _inertia(self, i: int, values: RealOrComplexArray, velocities: _SourceVelocities) -> RealOrComplexArray:
-        """Return a body's central inertia in the inertial frame's axes, shape (3, 3), complex, since it turns."""
-        by_frames: dict[tuple[Any, Any], RealOrComplexArray] = {}
-        for factor, first_vector, second_vector in self._inertias[i]:
-            for (a, frame), (b, other) in itertools.product(first_vector, second_vector):
-                part = values[factor, 0] * np.outer(values[a, 0], values[b, 0])
-                by_frames[frame, other] = by_frames.get((frame, other), 0.0) + part
-        R = velocities.rotations
-        rotated = (R[a][:, :, 0] @ part @ R[b][:, :, 0].T for (a, b), part in by_frames.items())
-        return np.asarray(sum(rotated, np.zeros((3, 3), dtype=complex)))
+    def _evaluate_inertias(self, values: RealOrComplexArray, velocities: _SourceVelocities) -> RealOrComplexArray:
+        """Return the bodies' central inertias along the inertial axes, shape (n_b, 3, 3); zero of particles.
+
+        They are complex, since they turn.
+        """
+        terms, R = self._inertias, velocities.rotations
+        inertias = np.zeros((len(self._parts.bodies), 3, 3), dtype=complex)
+        if len(terms.bodies):
+            numbers = values[:, 0]
+            turned = [
+                (np.array([R[frame][:, :, 0] for frame in frames]) @ numbers[places][:, :, None])[:, :, 0]
+                for places, frames in ((terms.first, terms.first_frames), (terms.second, terms.second_frames))
+            ]
+            parts = numbers[terms.factors][:, None, None] * turned[0][:, :, None] * turned[1][:, None, :]
+            np.add.at(inertias, terms.bodies, parts)
+        return inertias
 
     def _forces(
         self, values: list[float], J: Floats, W: Floats, velocities: _SourceVelocities

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import FrameMotion, NumericMechanism
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     append_auxiliary_speeds,
@@ -127,36 +127,30 @@ class ConservedQuantities:
         A term is the contribution of one speed to one body: for a falling body whose speeds are along its own axes, the
         contributions along the ground's axes cancel, but their errors do not.
         """
-        numeric, n = self._numeric, len(self.mechanism.u)
-        values, sizes, momenta_by_speed = np.zeros(6), np.zeros(6), []
-        for body, (mass, *inertia) in zip(self.mechanism.bodies, self._evaluate_masses(parameters), strict=True):
-            point = numeric.points[body.masscenter]
-            spin, spin_size, angular_partials = np.zeros(3), np.zeros(3), np.zeros((3, n))
-            if body.frame >= 0:
-                frame = numeric.frames[body.frame]
-                inertia_in_ground, angular_partials = (
-                    frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T,
-                    frame.partials[:, :n],
-                )
-                spin, spin_size = (
-                    inertia_in_ground @ frame.omega,
-                    np.abs(inertia_in_ground) @ _term_sizes(frame.omega, angular_partials, u),
-                )
-            partials = point.partials[:, :n]
-            momentum, size = mass * point.velocity, mass * _term_sizes(point.velocity, partials, u)
-            values[:3] += momentum
-            sizes[:3] += size
-            if self._is_located:
-                values[3:] += np.cross(point.position, momentum) + spin
-                sizes[3:] += _moment_sizes(np.abs(point.position), size) + spin_size
-            momenta_by_speed += [momentum @ partials, spin @ angular_partials]
-        if not self._is_located:
-            values[3:] = sizes[3:] = np.nan
-        return values, sizes, np.array(momenta_by_speed)
+        n, (points, frames) = len(self.mechanism.u), self._numeric.stack_body_motions()
+        masses, inertias = self._evaluate_masses(parameters, frames)
+        J, W = points.partials[:, :, :n], frames.partials[:, :, :n]
+        momenta, spins = masses * points.velocity, (inertias @ frames.omega[:, :, None])[:, :, 0]
+        momentum_sizes = masses * _term_sizes(points.velocity, J, u)
+        values = np.concatenate([momenta.sum(axis=0), np.full(3, np.nan)])
+        sizes = np.concatenate([momentum_sizes.sum(axis=0), np.full(3, np.nan)])
+        if self._is_located:
+            spin_sizes = (np.abs(inertias) @ _term_sizes(frames.omega, W, u)[:, :, None])[:, :, 0]
+            values[3:] = (np.cross(points.position, momenta) + spins).sum(axis=0)
+            sizes[3:] = (_moment_sizes(np.abs(points.position), momentum_sizes) + spin_sizes).sum(axis=0)
+        by_speed = (np.einsum("bi,bij->bj", part, partials) for part, partials in ((momenta, J), (spins, W)))
+        return values, sizes, np.concatenate(list(by_speed))
 
-    def _evaluate_masses(self, parameters: Floats) -> Floats:
-        """Return mass and inertia of each body, shape (n, 10)."""
-        return np.reshape(np.array(self._mass_function(*parameters), dtype=float), (len(self.mechanism.bodies), 10))
+    def _evaluate_masses(self, parameters: Floats, frames: FrameMotion) -> tuple[Floats, Floats]:
+        """Return the bodies' masses, shape (n, 1), and inertias along the axes of N, shape (n, 3, 3).
+
+        Args:
+            parameters: Values of all parameters.
+            frames: Motion of the bodies' frames.
+        """
+        numbers = np.array(self._mass_function(*parameters), dtype=float).reshape(-1, 10)
+        R = frames.rotation
+        return numbers[:, :1], R @ numbers[:, 1:].reshape(-1, 3, 3) @ R.transpose(0, 2, 1)
 
     # ------------------------------------------------------------------ search
 
@@ -208,17 +202,13 @@ class ConservedQuantities:
         matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
         u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
         u_dot = append_auxiliary_speeds(m, u_dot)
-        rates = []
-        for body, (mass, *inertia) in zip(m.bodies, self._evaluate_masses(sample.parameters), strict=True):
-            point = numeric.points[body.masscenter]
-            force, angular_momentum_rate = mass * (point.acceleration0 + point.partials @ u_dot), np.zeros(3)
-            if body.frame >= 0:
-                frame = numeric.frames[body.frame]
-                inertia_in_ground = frame.rotation @ np.reshape(inertia, (3, 3)) @ frame.rotation.T
-                angular_momentum_rate = inertia_in_ground @ (frame.alpha0 + frame.partials @ u_dot)
-                angular_momentum_rate += np.cross(frame.omega, inertia_in_ground @ frame.omega)
-            rates.append(np.concatenate([force, np.cross(point.position, force) + angular_momentum_rate]))
-        rate_array = np.array(rates)
+        points, frames = numeric.stack_body_motions()
+        masses, inertias = self._evaluate_masses(sample.parameters, frames)
+        forces = masses * (points.acceleration0 + points.partials @ u_dot)
+        alpha = frames.alpha0 + frames.partials @ u_dot
+        moments = (inertias @ np.stack([alpha, frames.omega], axis=2)).transpose(2, 0, 1)
+        moments = np.cross(points.position, forces) + moments[0] + np.cross(frames.omega, moments[1])
+        rate_array = np.concatenate([forces, moments], axis=1)
         largest = np.max(np.abs(rate_array).reshape(-1, 2, 3), axis=(0, 2))
         return rate_array.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)
 
@@ -307,16 +297,15 @@ class ConservedQuantities:
         return True
 
 
-def _term_sizes(velocity: Floats, partials: Floats, u: Floats) -> Floats:
-    """Return the sum of the sizes of a velocity's terms by component, shape (3,): those of speeds, and the rest."""
-    remainder = np.abs(velocity - partials @ u)
-    return np.asarray(np.abs(partials) @ np.abs(u) + remainder)
+def _term_sizes(velocities: Floats, partials: Floats, u: Floats) -> Floats:
+    """Return the sums of the sizes of velocities' terms by component, shape (n, 3): those of speeds, and the rest."""
+    return np.asarray(np.abs(partials) @ np.abs(u) + np.abs(velocities - partials @ u))
 
 
-def _moment_sizes(arm: Floats, size: Floats) -> Floats:
-    """Return the sum of the sizes of the terms of arm × momentum, both given by sizes."""
-    (x, y, z), (a, b, c) = arm, size
-    return np.array([y * c + z * b, z * a + x * c, x * b + y * a])
+def _moment_sizes(arms: Floats, sizes: Floats) -> Floats:
+    """Return the sums of the sizes of the terms of arm × momentum, both given by sizes; shapes (n, 3)."""
+    (x, y, z), (a, b, c) = arms.T, sizes.T
+    return np.stack([y * c + z * b, z * a + x * c, x * b + y * a], axis=1)
 
 
 def momentum_unit(unit: str) -> str:

@@ -496,6 +496,18 @@ class NumericMechanism:
         """The motion of each point."""
         return [PointMotion(*motion) for motion in zip(*self._point_arrays, strict=True)]
 
+    def stack_body_motions(self) -> tuple[PointMotion, FrameMotion]:
+        """Return the motion of all mass centres and of all bodies' frames, one body after the other in each array.
+
+        A particle has the frame N.
+        """
+        frames = np.array([max(body.frame, 0) for body in self.mechanism.bodies], dtype=np.intp)
+        motions = (self._rotation, self._omega, self._omega_partials, self._alpha0)
+        return (
+            PointMotion(*(array[self._masscenters] for array in self._point_arrays)),
+            FrameMotion(*(array[frames] for array in motions)),
+        )
+
     @cached_property
     def _point_arrays(self) -> tuple[Array, Array, Array, Array]:
         """Compute position, velocity, partial velocities, acceleration: sums over terms from O or a given velocity."""
