@@ -42,6 +42,9 @@ DEPENDENCY_RULES = (
     "dependencies.own_state",
 )  # fmt: skip
 
+CALLS_PER_CHANGE = 3
+"""A known is set, the unknowns are read, the known is set back."""
+
 
 @register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
 def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
@@ -75,7 +78,8 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
                 continue
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         fixture.initialize(instance)
-        for point in list_fmu_motion_points(fixture):
+        calls_per_point = CALLS_PER_CHANGE * 2 * len(knowns)
+        for point in fixture.choose_affordable(list_fmu_motion_points(fixture), 2 * calls_per_point):
             _record_effects_at_point(fixture, instance, point, unknowns, effects, (0, 0), has_time)
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
         for point, next_event_time in iterate_points_between_events(fixture, instance):

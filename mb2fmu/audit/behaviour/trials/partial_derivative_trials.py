@@ -27,6 +27,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     FmuEvaluationPoint,
     choose_random_fmu_point,
     iterate_points_between_events,
+    move_fmu_between_points,
     set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -39,6 +40,9 @@ RELATIVE_TOLERANCE = 1e-3
 """Relative; an FMU may calculate them by one-sided differences, which are right to some 1e-4."""
 PARAMETER_SETS = 3
 """Sets of other parameters, with each of which one point is tried."""
+
+CALLS_PER_COLUMN = 15
+"""Of differences by one known: it is changed to both sides by two sizes, and where that shows a kink not at all."""
 
 MAX_POINTS = 8
 """Near the start and along the motion, if there is time for them."""
@@ -351,19 +355,18 @@ def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]
             if not has_time():
                 break
             point = choose_random_fmu_point(fixture, instance, number / MAX_POINTS if number % 2 else None)
-            yield from _check_near_random_point(fixture, instance, point, unknowns, knowns, in_parts=number == 0)
+            yield from _check_near_random_point(fixture, instance, point, unknowns, knowns, number)
     for number in range(1, PARAMETER_SETS + 1):
         initial_values = choose_excited_run_values(fixture, number)
         with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
             if initial_values and has_time():
                 fixture.initialize(instance, initial_values=initial_values)
-                yield from _check_at_point(
-                    fixture, instance, choose_random_fmu_point(fixture, instance), unknowns, knowns
-                )
+                point = choose_random_fmu_point(fixture, instance)
+                yield from _check_at_point(fixture, instance, point, unknowns, knowns, MAX_POINTS + number)
     with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
-        for point, _ in iterate_points_between_events(fixture, instance):
+        for number, (point, _) in enumerate(iterate_points_between_events(fixture, instance), 1):
             if has_time():
-                yield from _check_at_point(fixture, instance, point, unknowns, knowns)
+                yield from _check_at_point(fixture, instance, point, unknowns, knowns, number)
 
 
 def _check_near_random_point(
@@ -372,8 +375,7 @@ def _check_near_random_point(
     point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
-    *,
-    in_parts: bool,
+    number: int,
 ) -> Iterator[RuleViolation]:
     """Yield what :func:`_check_at_point` yields; nothing where the FMU answers a change with Discard.
 
@@ -381,7 +383,7 @@ def _check_near_random_point(
     a little beyond it.
     """
     try:
-        yield from _check_at_point(fixture, instance, point, unknowns, knowns, in_parts=in_parts)
+        yield from _check_at_point(fixture, instance, point, unknowns, knowns, number)
     except RefusedCallError as refusal:
         if refusal.status != DISCARD:
             raise
@@ -394,42 +396,37 @@ def _check_at_point(
     point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
-    *,
-    in_parts: bool = False,
+    number: int,
 ) -> Iterator[RuleViolation]:
-    """Yield differences at a point, and the FMU's derivatives there; ``in_parts``: with requests of parts."""
-    matrix: DifferenceMatrix = []
+    """Yield differences at a point, and the FMU's derivatives there.
+
+    At the first point, of number 0, requests of parts are compared too. Where the calls of a run are limited, other
+    points have differences by some of the knowns, each by others.
+    """
     unit_magnitudes = [*map(fixture.magnitudes.unit_magnitude, unknowns)]
-    for known_index, known in enumerate(knowns):
-        change = RELATIVE_CHANGE * max(
-            abs((*point.states, *point.inputs)[known_index]), fixture.typical_magnitude(known)
-        )
-        matrix.append(
-            _difference_column(
-                partial(_evaluate_with_change, fixture, instance, point, known_index, unknowns), change, unit_magnitudes
-            )
-        )
+    chosen: Sequence[int] = range(len(knowns))
+    if number:
+        chosen = fixture.choose_affordable(chosen, CALLS_PER_COLUMN * (MAX_POINTS + PARAMETER_SETS), number)
+    matrix: DifferenceMatrix = [[None] * len(unknowns) for _ in knowns]
+    here = point
+    set_fmu_to_evaluation_point(fixture, instance, point)
+
+    def evaluate(index: int, change: float) -> list[float]:
+        """Return the unknowns with one known (states, then inputs) changed by an amount."""
+        nonlocal here
+        values, count = [*point.states, *point.inputs], len(point.states)
+        values[index] += change
+        there = FmuEvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:]))
+        move_fmu_between_points(fixture, instance, here, there)
+        here = there
+        return [float(value) for value in instance.get(unknowns) if isinstance(value, float)]
+
+    for index in chosen:
+        size = max(abs((*point.states, *point.inputs)[index]), fixture.typical_magnitude(knowns[index]))
+        matrix[index] = _difference_column(partial(evaluate, index), RELATIVE_CHANGE * size, unit_magnitudes)
     set_fmu_to_evaluation_point(fixture, instance, point)
     mode = "Continuous-Time Mode"
-    yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, mode, in_parts=in_parts)
-
-
-def _evaluate_with_change(
-    fixture: TrialFixture,
-    instance: FmuInstance,
-    point: FmuEvaluationPoint,
-    known_index: int,
-    unknowns: Sequence[DescribedVariable],
-    change: float,
-) -> list[float]:
-    """Return the unknowns with known k (states, then inputs) changed by `change`."""
-    values = [*point.states, *point.inputs]
-    values[known_index] += change
-    count = len(point.states)
-    set_fmu_to_evaluation_point(
-        fixture, instance, FmuEvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:]))
-    )
-    return [float(value) for value in instance.get(unknowns) if isinstance(value, float)]
+    yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, mode, in_parts=not number)
 
 
 @register_trial("derivatives in Initialization Mode", *PARTIAL_DERIVATIVE_RULES)

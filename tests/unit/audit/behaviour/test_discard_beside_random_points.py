@@ -25,9 +25,9 @@ def test_a_discard_is_a_note_and_an_error_stays(monkeypatch: pytest.MonkeyPatch)
     fixture: Any = SimpleNamespace(interface="ModelExchange", skipped=[])
     arguments: Any = (fixture, None, None, [], [])
     monkeypatch.setattr(partial_derivative_trials, "_check_at_point", refused(DISCARD))
-    assert list(partial_derivative_trials._check_near_random_point(*arguments, in_parts=True)) == []
+    assert list(partial_derivative_trials._check_near_random_point(*arguments, 1)) == []
     (note,) = fixture.skipped
     assert note.startswith("ModelExchange: derivatives beside a random point: fmi2GetReal returns Discard in")
     monkeypatch.setattr(partial_derivative_trials, "_check_at_point", refused(ERROR))
     with pytest.raises(RefusedCallError):
-        list(partial_derivative_trials._check_near_random_point(*arguments, in_parts=True))
+        list(partial_derivative_trials._check_near_random_point(*arguments, 1))
