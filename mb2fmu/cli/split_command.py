@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mb2fmu.systems.splitting import CutMechanismPart, CutMethod, SplittingSettings
 
 _positive_number = click.FloatRange(min=0.0, min_open=True)
-_DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay follow the lightest part on it]"
+_DEFAULT_STIFFNESS_HELP = "  [default: such that steps of --step or --delay follow the parts on it]"
 
 
 @click.command(short_help="Cut a model into several FMUs, with the file that couples them.")
@@ -153,13 +153,13 @@ def _list_missing_outputs(done: ModelSplitResult) -> list[str]:
 def _suggest_step(step: float) -> str:
     """Return which communication step makes a system with bushings accurate, from the step in s that it has.
 
-    Measured: four links 8.9e-4 off at 1 ms, 4.3e-4 at 0.5 ms; links of 1, 0.2 and 3 kg 7.4e-2, 8.4e-3 at 0.25 ms,
-    3.8e-3 at 0.1 ms, and still 3.6e-3 at 0.013 ms.
+    Measured: four links 9.2e-4 off at 1 ms; links of 1, 0.2 and 3 kg 3.4e-3, 7.9e-4 at 0.5 ms; of 0.2, 1 and 3 kg
+    7.8e-3, 9.1e-4 at 0.5 ms.
     """
     return (
         "mb2fmu system says by which part E of its size a variable is off, and E falls at about the rate of --step; "
-        f"1e-3 takes --step {1e-3 * step:.2g} / E (off by 1 %: {0.1 * step:.2g}); a light part between heavy ones "
-        "keeps some 3e-3, and a single joint cut --by force none"
+        f"1e-3 takes --step {1e-3 * step:.2g} / E (off by 1 %: {0.1 * step:.2g}), for parts of unequal mass "
+        f"about {0.5 * step:.2g}; a single joint cut --by force is off by none"
     )
 
 

@@ -100,6 +100,20 @@ def test_joints_on_bushings_that_nobody_chose_stay_near_the_whole(tmp_path: Path
     assert max(each.relative_error for each in done.deviations) < 1e-3
 
 
+@pytest.mark.repeats
+@pytest.mark.parametrize("masses", [{"m1": 1.0, "m2": 0.2, "m3": 3.0}, {"m1": 0.2, "m2": 1.0, "m3": 3.0}])
+@pytest.mark.parametrize(("step", "bound"), [(1e-3, 8e-3), (5e-4, 1e-3)])
+def test_bushings_between_unequal_links_stay_near_the_whole(
+    masses: dict[str, float], step: float, bound: float, tmp_path: Path
+) -> None:
+    """With a stiffness by the lightest link's mass speeds were off by 1.6e-2 and 4.7e-2 of their size at 1 ms."""
+    model = Path(__file__).parents[1] / "unequal_links.py"
+    split_model(model, ["P1", "P2"], tmp_path, way="bushing", arguments=masses, step=step)
+    done = run_coupled_system(tmp_path / "system.py", tmp_path, arguments={"stop": 0.3, "step": step})
+    assert len(done.deviations) == 6
+    assert max(each.relative_error for each in done.deviations) < bound
+
+
 def test_a_model_is_split_and_runs_in_a_master_that_reads_old_outputs(tmp_path: Path) -> None:
     """Cut so that no output depends on an input, FMPy's SSP simulation is 80 times nearer to the exact x1(1) = 1."""
     model, runner = FOLDER / "two_masses" / "whole.py", CliRunner()

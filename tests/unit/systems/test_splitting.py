@@ -253,9 +253,9 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
 
 
 @pytest.mark.parametrize(("way", "period"), [("bushing", 0.01), *by_night(("line", 0.002))])
-def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: CutMethod, period: float) -> None:
-    """Its phase within a step is 0.4 on a bushing, 0.1 on a line; what is chosen stays, a massless part is reported."""
-    phase = {"bushing": 0.4, "line": 0.1}[way]
+def test_what_nobody_chose_of_an_element_follows_from_the_parts(way: CutMethod, period: float) -> None:
+    """Its phase within a step is 0.37 on a bushing, 0.1 on a line; what is chosen stays, no mass is refused."""
+    phase = {"bushing": 0.37, "line": 0.1}[way]
     whole = pipeline.derive(PENDULUM)
     chosen = complete_split_settings(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
     assert chosen.stiffness * period**2 == pytest.approx(phase**2 * 2.0)
@@ -274,6 +274,22 @@ def test_what_nobody_chose_of_an_element_follows_from_the_lightest_part(way: Cut
     massless = replace(whole.mechanism, bodies=tuple(replace(body, mass=sm.S.Zero) for body in whole.mechanism.bodies))
     with pytest.raises(CouplingError, match="a part has no mass"):
         choose_bushing_stiffness(SplittingSettings(), massless, [0, 0, 1, 1], period)
+
+
+@pytest.mark.parametrize(
+    ("factors", "moved_mass"),
+    [((1.0, 1.0), 0.37**2 * 2.0), ((1.0, 9.0), 0.37**2 * 6.0), ((1.0, 1e4), 2.0)],  # the last: 1 rad of the lightest
+)
+def test_a_bushing_is_as_stiff_as_the_mean_mass_says(factors: tuple[float, float], moved_mass: float) -> None:
+    """Two parts of 2 kg times these factors: the geometric mean, bounded by what the lightest part follows."""
+    mechanism = pipeline.derive(PENDULUM).mechanism
+    parts = [0, 0, 1, 1]
+    bodies = tuple(
+        replace(body, mass=sm.Float(factors[part])) for body, part in zip(mechanism.bodies, parts, strict=True)
+    )
+    chosen = choose_bushing_stiffness(SplittingSettings(), replace(mechanism, bodies=bodies), parts, 0.01)
+    assert chosen.stiffness == pytest.approx(moved_mass / 0.01**2)
+    assert chosen.damping == pytest.approx(0.4 * np.sqrt(2.0 * chosen.stiffness))
 
 
 @pytest.mark.parametrize("way", ["bushing", "line"])
