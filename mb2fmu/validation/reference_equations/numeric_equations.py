@@ -335,9 +335,11 @@ class NumericEquations:
         """Return phi(q, t), then A u + b, for *given* speeds, dependent ones included; shape (n, n_phi + m).
 
         Args:
-            points: One row (t, q, u, z, r) for each, shape (n, 1 + n_q + n_u + n_z + n_r).
+            points: One row (t, q, u, z, r) for each, shape (n, 1 + n_q + n_u + n_z + n_r), r the FMU's inputs.
             prepared: Parameter values.
         """
+        modes = 1 + self.n_q + self.n_u + self.n_z + len(self.equations.r) - points.shape[1]  # follow r; in no row
+        points = np.pad(points, ((0, 0), (0, modes)))
         if self.compiled_equations:
             return self.compiled_equations.residuals(np.ascontiguousarray(points, dtype=np.float64), prepared)
         rows, speeds = [], slice(1 + self.n_q, 1 + self.n_q + self.n_u)

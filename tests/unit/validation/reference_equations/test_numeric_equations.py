@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import reference_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mb2fmu import Impact, Model
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
@@ -189,6 +192,42 @@ def test_round_off_about_zero_is_on_the_constraints(fast, size, off):
     assert np.max(np.abs(found[:3] / [1.0, 1.0, size])) <= 5 * off
     residual = numeric.residuals(np.array([[0.0, *found]]), ())
     assert np.max(np.abs(residual)) <= 2e-16 * size
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_rows_of_a_model_with_events_are_evaluated_at_its_points(fast: bool) -> None:
+    """Modes follow the inputs among the variables: a bob that strikes a wall keeps its distance from the pivot."""
+    t = me.dynamicsymbols._t
+    x, y, push = me.dynamicsymbols("x y push")
+    m, length = sm.symbols("m l")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, x.diff(t) * N.x + y.diff(t) * N.y)
+    bob = me.Particle("bob", P, m)
+    row = x**2 + y**2 - length**2
+    loads = [(P, push * N.x - 9.81 * m * N.y)]
+    lagrange = me.LagrangesMethod(
+        me.Lagrangian(N, bob), [x, y], hol_coneqs=[row], bodies=[bob], frame=N, forcelist=loads
+    )
+    model = Model("Bob", lagrange)
+    model.parameter(m, 2.0, "kg")
+    model.parameter(length, 1.0, "m")
+    model.input(push, 1.0, "N")
+    for q, start in ((x, 0.6), (y, -0.8)):
+        model.coordinate(q, start, "m")
+        model.speed(q.diff(t), 0.0, "m/s")
+    model.add(Impact("wall", x + 0.3, restitution=0.5))
+    model.experiment(stop=1.0, step=0.1)
+    reference = reference_of(model)
+    numeric, run = reference.numeric, reference.experiment
+    assert numeric.compile() or not fast
+    if not fast:
+        numeric.compiled_equations = None
+    points = run.form_points(reference.trajectory.values[:, : numeric.n_q + numeric.n_u + numeric.n_z])
+    points[:, 1] += 0.1
+    expected = 0.2 * points[:, 1] - 0.01  # (x + 0.1)² − x², on rows that are kept at x
+    assert numeric.residuals(points, numeric.prepare(run.parameters))[:, 0] == pytest.approx(expected, abs=1e-7)
 
 
 x = sm.Symbol("x")
