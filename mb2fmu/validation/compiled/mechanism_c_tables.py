@@ -21,6 +21,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import differentiate_along_rates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     MotionVectorKind,
@@ -257,22 +258,17 @@ class MechanismCTables:
 
     # ------------------------------------------------------------------ expressions
 
-    def _rate(self, expression: sm.Expr) -> sm.Expr:
-        """Return the derivative with respect to time, without accelerations."""
-        moving = expression.free_symbols & self._rates.keys()
-        return sm.Add(*(expression.diff(s) * self._rates[s] for s in sorted(moving, key=str)))
-
     def _terms(self, vector: VectorTerms, *, with_second_rates: bool) -> list[FrameVectorTerm]:
         """Return terms of a position (``with_second_rates``: partial velocities of its rate), or of a velocity."""
         terms = []
         for frame, components in vector:
             expressions = [sm.sympify(c) for c in components]
-            rate = [self._rate(c) for c in expressions]
+            rate = [differentiate_along_rates(c, self._rates) for c in expressions]
             linear = rate if with_second_rates else expressions
-            second = [self._rate(c) for c in rate] if with_second_rates else [sm.S.Zero] * 3
+            second = [differentiate_along_rates(c, self._rates) for c in rate] if with_second_rates else [sm.S.Zero] * 3
             free = set().union(*(c.free_symbols for c in linear))
             speeds = sorted(free & self._columns.keys(), key=self._columns.__getitem__)
-            partials = [c.diff(speed) for speed in speeds for c in linear]
+            partials = [differentiate_along_rates(c, {speed: sm.S.One}) for speed in speeds for c in linear]
             indices = tuple(self._columns[speed] for speed in speeds)
             terms.append(FrameVectorTerm(frame, indices, (*partials, *expressions, *rate, *second)))
         return terms

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
@@ -64,7 +65,7 @@ class LoopResidual:
             (i, j) for i, row in enumerate(phi) for j, q in enumerate(m.q) if q in row.free_symbols
         ]
         self._residual_function = lambdify_for_numpy(arguments, phi)
-        derivatives = [phi[i].diff(m.q[j]) for i, j in self._entry_positions]
+        derivatives = [partial_derivative(phi[i], m.q[j]) for i, j in self._entry_positions]
         self._derivative_function = lambdify_for_numpy(arguments, derivatives)
         self._parameters = parameters
         self._min_scales = self._typical_scales(np.array([item.start for item in m.declared.coordinates]))
