@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SteppingMethod
 
 DeclaredValue = float | tuple[float, str]
@@ -145,7 +145,7 @@ class CoupledSystem:
         self.reference_model: _DeclaredMonolithicReference | None = None
         self.run_settings = _SystemExperiment()
         self.source: Path | None = None
-        self.where = find_user_line()
+        self.where = find_user_source_line()
 
     def component(
         self,
@@ -167,7 +167,9 @@ class CoupledSystem:
             fmi: FMI version of FMUs that are made of models. SSP tools and libcosim import FMI 2.
         """
         self.components.append(
-            DeclaredSystemComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())
+            DeclaredSystemComponent(
+                name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_source_line()
+            )
         )
 
     def parameter(self, name: str, value: DeclaredValue, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
@@ -184,7 +186,7 @@ class CoupledSystem:
             SystemParameterTarget(variable, float(factor), float(offset))
             for variable, (factor, offset) in transformations.items()
         )
-        self.parameters.append(DeclaredSystemParameter(name, value, targets, find_user_line()))
+        self.parameters.append(DeclaredSystemParameter(name, value, targets, find_user_source_line()))
 
     def connect(
         self,
@@ -207,7 +209,7 @@ class CoupledSystem:
                 input's start value. A line's waves are passed so.
         """
         self.connections.append(
-            DeclaredSystemConnection(source, target, find_user_line(), transformation, convert, float(delay))
+            DeclaredSystemConnection(source, target, find_user_source_line(), transformation, convert, float(delay))
         )
 
     def bond(self, name: str, *sides: str) -> None:
@@ -220,7 +222,7 @@ class CoupledSystem:
             sides: Power into each component, effort times flow: ``"left.F * left.v"``,
                 ``"-right.force * der(right.s)"``.
         """
-        self.bonds.append(DeclaredPowerBond(name, sides, find_user_line()))
+        self.bonds.append(DeclaredPowerBond(name, sides, find_user_source_line()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
         """Set the reference: the whole as one model, with which the system is compared.
@@ -230,7 +232,9 @@ class CoupledSystem:
             same: ``component.variable`` → the same variable of the reference.
             arguments: Arguments of the model file's function.
         """
-        self.reference_model = _DeclaredMonolithicReference(source, dict(same), dict(arguments or {}), find_user_line())
+        self.reference_model = _DeclaredMonolithicReference(
+            source, dict(same), dict(arguments or {}), find_user_source_line()
+        )
 
     def experiment(
         self,

@@ -9,7 +9,7 @@ from functools import partial
 import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.latch_equations import LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import (
@@ -186,7 +186,7 @@ def _contact_mode_label(contact: UnilateralContact, state: SymbolValue) -> ModeL
     return ("down", "slides") if abs(state(contact.friction.sliding)) > 0.5 else ("up", "sticks")
 
 
-def _latch_mode_label(latch: LatchRecord, state: SymbolValue) -> ModeLabel:
+def _latch_mode_label(latch: MechanicalLatch, state: SymbolValue) -> ModeLabel:
     """Return what a latch is, by its state."""
     return ("up", "closed") if state(latch.engaged) > 0.5 else ("none", "open")
 

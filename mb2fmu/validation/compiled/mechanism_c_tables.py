@@ -1,6 +1,6 @@
 """Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and the frame and point of each part.
 
-Read from the records alone, apart from ``numeric_mechanism.py``: rates and partial velocities are SymPy's
+Read from the records alone, apart from ``numeric_mechanism_evaluation.py``: rates and partial velocities are SymPy's
 derivatives.
 
 ``_ExpressionValueCode``: many expressions as C; those that differ only in symbols share one loop.
