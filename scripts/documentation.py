@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from mb2fmu import model, pipeline, visualization
 from mb2fmu.errors import ModelError
 from mb2fmu.mechanics import mechanism
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.display.video_rendering import render_video
@@ -138,7 +138,7 @@ _SWITCHES = (sm.sign, sm.Heaviside, sm.Piecewise, sm.Min, sm.Max, StickingSign)
 _MANY = 10
 
 
-def _tags(definition: ModelDefinition, docstring: str) -> list[str]:
+def _tags(definition: CheckedModel, docstring: str) -> list[str]:
     """Tags by what the mechanism is, and by what its text says of results."""
     read, text = mechanism.read_mechanism(definition), " ".join(docstring.split())
     rows = len(read.velocity_constraints.names) if read.velocity_constraints is not None else 0
@@ -223,14 +223,14 @@ def _animated(path: Path) -> _Animated:
     )
 
 
-def _frame(definition: ModelDefinition, name: str) -> str:
+def _frame(definition: CheckedModel, name: str) -> str:
     """The animation within the model's page, as high as it is: the same way as in notebooks."""
     style, title = "width: 100%; height: 32rem; border: 0; outline: 1px solid #8884", f"{definition.name} in motion"
     frame = f'<iframe class="mb2fmu" src="{name}_animation.html" title="{title}" style="{style}"></iframe>'
     return f"{frame}\n<script>{HEIGHT_RECEIVER_SCRIPT}</script>"
 
 
-def _page(definition: ModelDefinition, name: str, texts: tuple[str, str, str], path: Path) -> str:
+def _page(definition: CheckedModel, name: str, texts: tuple[str, str, str], path: Path) -> str:
     """The page of one model: its title, its animation, the rest of its docstring, variables, source."""
     title, frame, rest = texts
     experiment = definition.experiment
@@ -251,7 +251,7 @@ def _page(definition: ModelDefinition, name: str, texts: tuple[str, str, str], p
     return "\n".join(parts)
 
 
-def _parameters(definition: ModelDefinition) -> Iterator[tuple[str, str, str, str]]:
+def _parameters(definition: CheckedModel) -> Iterator[tuple[str, str, str, str]]:
     for p in definition.parameters:
         yield p.name, str(p.value) if p.calculated else f"{float(p.value):g}", p.unit, p.description
 
@@ -263,7 +263,7 @@ def _table(what: str, value: str, rows: Iterable[tuple[str, str, str, str]]) -> 
     return [f"| {what} | {value} | FMU | |", "|---|---|---|---|", *lines, ""]
 
 
-def _picture(definition: ModelDefinition, name: str) -> bytes:
+def _picture(definition: CheckedModel, name: str) -> bytes:
     """The first coordinates over time, out of the stored reference; one plot for each unit."""
     trajectory = reference_files.read_reference_files(ROOT / "reference" / name)
     by_unit: dict[str, list[str]] = {}

@@ -15,7 +15,7 @@ from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
@@ -94,7 +94,7 @@ class Numeric:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self.numeric = NumericMechanism(mechanism)
+        self.numeric = MechanismEvaluator(mechanism)
 
     def move(self, state: State) -> Array:
         """Goes to the state; returns all speeds."""

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
 if TYPE_CHECKING:
-    from mb2fmu.model import Model, ModelDefinition
+    from mb2fmu.model import CheckedModel, Model
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -51,7 +51,7 @@ def print_unless_quiet(text: str) -> None:
         click.echo(text)
 
 
-def print_unit_contradictions(definition: ModelDefinition) -> None:
+def print_unit_contradictions(definition: CheckedModel) -> None:
     """Print on stderr which declared units contradict each other."""
     from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
     from mb2fmu.report.summary_lines import SummaryState, VerdictSummaryLine
-    from mb2fmu.systems.port_and_bond_records import SteppingSettings
+    from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings
     from mb2fmu.systems.ssp.ssp_archive import SspVersion
 
 
@@ -142,7 +142,7 @@ def _summarize_run(done: SystemRunResult) -> Iterator[VerdictSummaryLine]:
         yield VerdictSummaryLine("Energy", f"at worst {defects[k]:.3g} J lost or gained, at {done.motion.bonds[k]}")
 
 
-def _suggest_finer_stepping(stepping: SteppingSettings) -> str:
+def _suggest_finer_stepping(stepping: CommunicationStepSettings) -> str:
     """Return what makes a system more accurate, the cheapest first; what it has already is left out."""
     cheaper = [
         text for text, is_used in (("order=2", stepping.order > 1), ("passes=20", stepping.passes > 1)) if not is_used

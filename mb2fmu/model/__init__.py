@@ -1,10 +1,10 @@
 """Model: the user's declarations of a mechanism, and their checks.
 
-Input: a model file (``load``) or a ``Model`` built in Python. Output: ``ModelDefinition`` (``check_model``), a frozen
+Input: a model file (``load``) or a ``Model`` built in Python. Output: ``CheckedModel`` (``check_model``), a frozen
 record.
 
 Promises: every fault that can be found without forming equations is raised at once, in one ``ModelError``, in plain
-words, with the line of the declaration and a remedy; a ``ModelDefinition`` has every symbol declared once, names that
+words, with the line of the declaration and a remedy; a ``CheckedModel`` has every symbol declared once, names that
 are legal and unique, units that are known, coordinates and speeds in the mechanics' order. The user's SymPy objects are
 as before: nothing is called that writes into their caches.
 
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
+    from mb2fmu.model.checked_model import CheckedModel
     from mb2fmu.model.checks.model_definition_checks import check_model
     from mb2fmu.model.declarations.appearance_declarations import Box, Cylinder, Ellipsoid, Mesh, Sphere
-    from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent, Experiment
+    from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment, DeclaredModelContent
     from mb2fmu.model.model import Model, OutputRequest
-    from mb2fmu.model.model_definition import ModelDefinition
     from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
     from mb2fmu.model.model_template import write_model_template
     from mb2fmu.model.script_import.mechanics_from_script import read_script
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Box",
+    "CheckedModel",
     "Cylinder",
+    "DeclaredExperiment",
     "DeclaredModelContent",
     "Ellipsoid",
-    "Experiment",
     "ListedModel",
     "Mechanics",
     "Mesh",
     "Model",
-    "ModelDefinition",
     "OutputRequest",
     "Parts",
     "Sphere",
@@ -58,10 +58,10 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "checks.model_definition_checks": "check_model",
-        "declarations.declared_content_and_experiment": "DeclaredModelContent Experiment",
+        "declarations.declared_content_and_experiment": "DeclaredModelContent DeclaredExperiment",
         "declarations.appearance_declarations": "Box Cylinder Ellipsoid Mesh Sphere",
         "model": "Model OutputRequest",
-        "model_definition": "ModelDefinition",
+        "checked_model": "CheckedModel",
         "model_loading": "ListedModel list_models load shipped_models_folder",
         "model_template": "write_model_template",
         "script_import.mechanics_from_script": "read_script",

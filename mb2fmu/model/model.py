@@ -1,7 +1,7 @@
-"""Model: the declarations of the user, and ModelDefinition: the frozen record that the pipeline reads.
+"""Model: the declarations of the user, and CheckedModel: the frozen record that the pipeline reads.
 
 A ``Model`` collects declarations without judging them; ``model_definition_checks.check_model`` judges all of them at
-once and returns a ``ModelDefinition``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics
+once and returns a ``CheckedModel``. Nothing about FMI is said here, nothing of SymPy is wrapped: the mechanics
 are used as they are.
 """
 
@@ -19,7 +19,7 @@ from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.added_loads_and_elements import AddedLoadDeclarations
 from mb2fmu.model.declarations.appearance_declarations import AppearanceDeclarations
 from mb2fmu.model.declarations.declared_content_and_experiment import (
-    Experiment,
+    DeclaredExperiment,
     Number,
     Signal,
     choose_communication_step,
@@ -32,9 +32,9 @@ from mb2fmu.model.experiment_defaults import DEFAULT_STEP_S, DEFAULT_STOP_S, DEF
 from mb2fmu.model.quantity_declarations import (
     MISSING_VALUE,
     AuxiliaryState,
-    Constraint,
     ConstraintForce,
     Coordinate,
+    DeclaredConstraint,
     Input,
     Output,
     Parameter,
@@ -43,7 +43,7 @@ from mb2fmu.model.quantity_declarations import (
     StartKind,
     format_symbol_as_word,
 )
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts, get_method_of_joints_method
 from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_value_in_unit
@@ -51,7 +51,7 @@ from mb2fmu.model.variable_naming import strip_latex
 from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit
 
 __all__ = [
-    "Experiment",
+    "DeclaredExperiment",
     "Mechanics",
     "Model",
     "Number",
@@ -101,12 +101,12 @@ class Model(
         super().__init__()
         self.declared: list[Quantity | OutputRequest] = []
         self.potential: sm.Expr | None = None
-        self.default_experiment = Experiment()
+        self.default_experiment = DeclaredExperiment()
         self.terminals: list[DeclaredTerminal] = []
         self.arrays: list[DeclaredArray] = []
         self.source: Path | None = None
         self.given: Mapping[str, float] = {}
-        self.where = find_user_line()
+        self.where = find_user_source_line()
 
     def at(self, values: Mapping[str, OverrideValue] | None = None, **named: OverrideValue) -> Self:
         """Return a copy of the model with other values of parameters, start values and inputs.
@@ -306,12 +306,12 @@ class Model(
                 in closed loops, and of those that carry wheels, need it.
         """
         self.declared.append(
-            Constraint(
+            DeclaredConstraint(
                 row=sm.sympify(row),
                 symbol=multiplier,
                 acts=tuple(tuple(act) for act in acts),
                 name=name,
-                where=find_user_line(),
+                where=find_user_source_line(),
             )
         )
 
@@ -356,7 +356,7 @@ class Model(
         internal_step: float | None = None,
         signals: Mapping[sm.Expr, Signal] | None = None,
     ) -> None:
-        """Set the default experiment (see :class:`Experiment`), which the validation runs too.
+        """Set the default experiment (see :class:`DeclaredExperiment`), which the validation runs too.
 
         Without ``step`` it is 0.01 s, or what suits a very short or long experiment
         (:func:`choose_communication_step`); not more than 0.01 s where it is the integration's step, too.
@@ -364,7 +364,7 @@ class Model(
         if step is None:
             step = choose_communication_step(float(stop))
             step = min(step, DEFAULT_STEP_S) if solver == "fixed" and internal_step is None else step
-        self.default_experiment = Experiment(
+        self.default_experiment = DeclaredExperiment(
             stop=float(stop),
             step=float(step),
             tolerance=float(tolerance),
@@ -372,7 +372,7 @@ class Model(
             solver=solver,
             internal_step=None if internal_step is None else float(internal_step),
             signals=dict(signals or {}),
-            where=find_user_line(),
+            where=find_user_source_line(),
         )
 
 
@@ -395,7 +395,7 @@ def _quantity_arguments(
     numbers = {"minimum": minimum, "maximum": maximum, "nominal": nominal}
     return {
         "name": strip_latex(format_symbol_as_word(symbol)) if name is None else name,
-        "where": find_user_line(),
+        "where": find_user_source_line(),
         "unit": convert_to_modelica_notation(unit),
         "display_unit": None if display_unit is None else convert_to_modelica_notation(display_unit),
         **{key: None if value is None else float(value) for key, value in numbers.items()},

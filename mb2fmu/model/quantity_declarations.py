@@ -113,7 +113,7 @@ class ConstraintForce(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint(Quantity):
+class DeclaredConstraint(Quantity):
     """Declarations for one constraint of the mechanics; ``name`` is for messages, no variable of the FMU.
 
     Attributes:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 
-def find_user_line() -> str:
+def find_user_source_line() -> str:
     """Return ``file:line`` of the user's running line: the innermost one outside of mb2fmu."""
     frame = sys._getframe(1)  # noqa: SLF001 - there is no cheaper public way
     while str(frame.f_globals.get("__name__")).startswith("mb2fmu.") and frame.f_back is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.declarations.declared_content_and_experiment import Experiment
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.units import display_conversion
@@ -21,7 +21,7 @@ class _WithDeclarations(Protocol):
 
     name: str
     declared: list[Quantity | OutputRequest]
-    default_experiment: Experiment
+    default_experiment: DeclaredExperiment
     given: Mapping[str, float]
 
 

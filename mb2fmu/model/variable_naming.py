@@ -85,7 +85,7 @@ _LATEX_STYLE_COMMANDS = frozenset(
 )
 
 
-def output_variable_names(request: OutputRequest) -> tuple[str, ...]:
+def list_output_variable_names(request: OutputRequest) -> tuple[str, ...]:
     """Return the FMU variables that one output request makes, in order."""
     name = request.name
     if request.kind == "orientation":

@@ -19,16 +19,20 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
-    from mb2fmu.report.pages.report_page_records import ReportClaim, ReportProvenance, read_report_claim
+    from mb2fmu.report.pages.report_page_records import (
+        ReportProvenance,
+        ReportVerdictAndHash,
+        read_report_verdict_and_hash,
+    )
     from mb2fmu.report.pages.unvalidated_fmu_page import render_fmu_description_page
     from mb2fmu.report.pages.validation_page import ValidationFigures, render_validation_page
 
 __all__ = [
-    "ReportClaim",
     "ReportProvenance",
+    "ReportVerdictAndHash",
     "ValidationFigures",
     "draw_validation_figure",
-    "read_report_claim",
+    "read_report_verdict_and_hash",
     "render_fmu_description_page",
     "render_validation_page",
 ]
@@ -38,7 +42,7 @@ __getattr__ = import_on_first_use(
     {
         "figures.validation_figure": "draw_validation_figure",
         "pages.unvalidated_fmu_page": "render_fmu_description_page",
-        "pages.report_page_records": "ReportClaim ReportProvenance read_report_claim",
+        "pages.report_page_records": "ReportVerdictAndHash ReportProvenance read_report_verdict_and_hash",
         "pages.validation_page": "ValidationFigures render_validation_page",
     },
 )

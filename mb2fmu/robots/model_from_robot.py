@@ -39,7 +39,7 @@ from mb2fmu.robots.joints.joint_declarations import (
     declare_joints,
     drop_infinite_bound,
 )
-from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, tendon_efforts
+from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, form_tendon_efforts
 from mb2fmu.robots.joints.joint_friction_and_stops import (
     JointFrictionAndRange,
     find_joint_friction_and_ranges,
@@ -51,9 +51,9 @@ from mb2fmu.robots.joints.link_load_inputs import add_requested_loads, declare_l
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
 from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_robot_arrays
 from mb2fmu.robots.outputs.robot_link_outputs import (
+    find_reaction_setting_faults,
     request_frame_outputs,
     request_reactions,
-    robot_reaction_setting_faults,
 )
 from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
@@ -316,7 +316,7 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
         joints_with_stops=tuple(each.joint for each in robot.joints_with_stops),
         actuator_efforts=robot.actuation.efforts,
         controls=robot.actuation.controls,
-        passive_efforts=tendon_efforts(robot.joints.list_joint_motions(), description.tendons),
+        passive_efforts=form_tendon_efforts(robot.joints.list_joint_motions(), description.tendons),
         named_loads=robot.named_loads,
         loops=robot.loops,
         meshes=meshes,
@@ -355,7 +355,7 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
             faults.append(
                 Fault(f"an output is requested for {item.frame!r}, which is no link", "", f"there are {near}")
             )
-    faults += robot_reaction_setting_faults(mechanics)
+    faults += find_reaction_setting_faults(mechanics)
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
     request_reactions(model, mechanics, robot.joints.part_names)

@@ -19,16 +19,16 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.systems.coupled_system import CoupledSystem
     from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
-    from mb2fmu.systems.port_and_bond_records import SteppingSettings
+    from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings
     from mb2fmu.systems.system_simulation import SystemRunError, SystemTrajectories, simulate_system
     from mb2fmu.systems.system_wiring import wire_system
     from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 
 __all__ = [
+    "CommunicationStepSettings",
     "CoupledSystem",
     "CouplingError",
     "FmuComponent",
-    "SteppingSettings",
     "SystemRunError",
     "SystemTrajectories",
     "WiredSystem",
@@ -42,7 +42,7 @@ __getattr__ = import_on_first_use(
     {
         "coupled_system": "CoupledSystem",
         "fmu_component": "FmuComponent read_fmu_component",
-        "port_and_bond_records": "SteppingSettings",
+        "port_and_bond_records": "CommunicationStepSettings",
         "system_simulation": "SystemTrajectories SystemRunError simulate_system",
         "wired_system": "CouplingError WiredSystem",
         "system_wiring": "wire_system",

@@ -20,7 +20,7 @@ MAX_DRAWN_OUTPUTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentBox:
+class DiagramComponentBox:
     """One component in the picture, y downward.
 
     Attributes:
@@ -48,7 +48,7 @@ class ComponentBox:
         return self.top + HEADER_HEIGHT + ROW_HEIGHT * (self.outputs.index(index) + 0.5)
 
 
-def place_component_boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
+def place_component_boxes(wiring: SystemWiring) -> tuple[DiagramComponentBox, ...]:
     """Return the boxes of all components."""
     count = range(len(wiring.components))
     feeding_components: dict[int, set[int]] = {component: set() for component in count}
@@ -89,7 +89,7 @@ def place_component_boxes(wiring: SystemWiring) -> tuple[ComponentBox, ...]:
         top = column_bottom.get(column[component], BOX_MARGIN)
         bottom = top + HEADER_HEIGHT + ROW_HEIGHT * max(len(inputs), len(outputs), 1) + 8.0
         column_bottom[column[component]] = bottom + BOX_MARGIN
-        boxes[component] = ComponentBox(
+        boxes[component] = DiagramComponentBox(
             left, top, left + _compute_box_width(wiring, inputs, outputs), bottom, inputs, outputs
         )
     return tuple(boxes[component] for component in count)

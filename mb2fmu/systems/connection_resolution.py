@@ -7,7 +7,7 @@ import math
 
 from mb2fmu.audit.description.description_records import DescribedTerminalMember
 from mb2fmu.errors import Fault
-from mb2fmu.systems.coupled_system import DeclaredConnection
+from mb2fmu.systems.coupled_system import DeclaredSystemConnection
 from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
 from mb2fmu.systems.power_bond_resolution import ConnectedTerminalBondResolver
 from mb2fmu.systems.wired_system import TerminalLink, WiringFaultCollector
@@ -34,13 +34,13 @@ class ConnectionResolver:
         self.terminal_bonds: list[ConnectedTerminalBondResolver] = []
         self.terminal_links: list[TerminalLink] = []
 
-    def connect(self, declared: DeclaredConnection) -> None:
+    def connect(self, declared: DeclaredSystemConnection) -> None:
         """Add a connection, or a fault."""
         earlier_inputs = set(self.links)
         self._resolve_connection(declared)
         self._record_delay(declared, set(self.links) - earlier_inputs)
 
-    def _record_delay(self, declared: DeclaredConnection, linked_inputs: set[tuple[int, str]]) -> None:
+    def _record_delay(self, declared: DeclaredSystemConnection, linked_inputs: set[tuple[int, str]]) -> None:
         """Note the delay of links."""
         self.delays |= dict.fromkeys(linked_inputs, declared.delay)
         if declared.delay == 0.0:
@@ -55,7 +55,7 @@ class ConnectionResolver:
             f"{name} arrives {declared.delay:g} s late; other masters pass it on after their own step"
         )
 
-    def _resolve_connection(self, declared: DeclaredConnection) -> None:
+    def _resolve_connection(self, declared: DeclaredSystemConnection) -> None:
         """Join two variables or two terminals; add a fault with similar names where that cannot be done."""
         ends = [
             self._diagnostics.resolve_qualified_name(qualified_name, declared.where)

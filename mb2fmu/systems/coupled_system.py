@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from mb2fmu.model.experiment_defaults import DEFAULT_COMPONENT_TOLERANCE, DEFAULT_STEP_S, DEFAULT_STOP_S
-from mb2fmu.model.source_location import find_user_line
-from mb2fmu.systems.port_and_bond_records import SteppingMethod, SteppingSettings
+from mb2fmu.model.source_location import find_user_source_line
+from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SteppingMethod
 
 DeclaredValue = float | tuple[float, str]
 """A number in the variable's own unit, or a number and its unit."""
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredComponent:
+class DeclaredSystemComponent:
     """A component as the user wrote it; see :meth:`CoupledSystem.component`."""
 
     name: str
@@ -28,7 +28,7 @@ class DeclaredComponent:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredConnection:
+class DeclaredSystemConnection:
     """A connection as the user wrote it; see :meth:`CoupledSystem.connect`."""
 
     source: str
@@ -40,7 +40,7 @@ class DeclaredConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterTarget:
+class SystemParameterTarget:
     """A variable of a component that follows a parameter of the system.
 
     Attributes:
@@ -62,7 +62,7 @@ class DeclaredSystemParameter:
 
     name: str
     value: DeclaredValue
-    targets: tuple[ParameterTarget, ...]
+    targets: tuple[SystemParameterTarget, ...]
     where: str
 
 
@@ -98,12 +98,12 @@ class _SystemExperiment:
 
     stop: float = DEFAULT_STOP_S
     tolerance: float = DEFAULT_COMPONENT_TOLERANCE
-    stepping: SteppingSettings = field(default_factory=lambda: SteppingSettings(step=DEFAULT_STEP_S))
+    stepping: CommunicationStepSettings = field(default_factory=lambda: CommunicationStepSettings(step=DEFAULT_STEP_S))
     bound: float | None = None
 
 
 class _SteppingOptions(TypedDict, total=False):
-    """Options of :meth:`CoupledSystem.experiment` for :class:`~.port_and_bond_records.SteppingSettings`."""
+    """Options of :meth:`CoupledSystem.experiment` for :class:`~.port_and_bond_records.CommunicationStepSettings`."""
 
     method: SteppingMethod
     order: int
@@ -138,14 +138,14 @@ class CoupledSystem:
 
     def __init__(self, name: str, *, description: str = "") -> None:
         self.name, self.description = name, description
-        self.components: list[DeclaredComponent] = []
-        self.connections: list[DeclaredConnection] = []
+        self.components: list[DeclaredSystemComponent] = []
+        self.connections: list[DeclaredSystemConnection] = []
         self.parameters: list[DeclaredSystemParameter] = []
         self.bonds: list[DeclaredPowerBond] = []
         self.reference_model: _DeclaredMonolithicReference | None = None
         self.run_settings = _SystemExperiment()
         self.source: Path | None = None
-        self.where = find_user_line()
+        self.where = find_user_source_line()
 
     def component(
         self,
@@ -167,7 +167,9 @@ class CoupledSystem:
             fmi: FMI version of FMUs that are made of models. SSP tools and libcosim import FMI 2.
         """
         self.components.append(
-            DeclaredComponent(name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_line())
+            DeclaredSystemComponent(
+                name, source, dict(arguments or {}), dict(values or {}), fmi, find_user_source_line()
+            )
         )
 
     def parameter(self, name: str, value: DeclaredValue, to: Sequence[str] | Mapping[str, tuple[float, float]]) -> None:
@@ -181,10 +183,10 @@ class CoupledSystem:
         """
         transformations = to if isinstance(to, Mapping) else dict.fromkeys(to, (1.0, 0.0))
         targets = tuple(
-            ParameterTarget(variable, float(factor), float(offset))
+            SystemParameterTarget(variable, float(factor), float(offset))
             for variable, (factor, offset) in transformations.items()
         )
-        self.parameters.append(DeclaredSystemParameter(name, value, targets, find_user_line()))
+        self.parameters.append(DeclaredSystemParameter(name, value, targets, find_user_source_line()))
 
     def connect(
         self,
@@ -207,7 +209,7 @@ class CoupledSystem:
                 input's start value. A line's waves are passed so.
         """
         self.connections.append(
-            DeclaredConnection(source, target, find_user_line(), transformation, convert, float(delay))
+            DeclaredSystemConnection(source, target, find_user_source_line(), transformation, convert, float(delay))
         )
 
     def bond(self, name: str, *sides: str) -> None:
@@ -220,7 +222,7 @@ class CoupledSystem:
             sides: Power into each component, effort times flow: ``"left.F * left.v"``,
                 ``"-right.force * der(right.s)"``.
         """
-        self.bonds.append(DeclaredPowerBond(name, sides, find_user_line()))
+        self.bonds.append(DeclaredPowerBond(name, sides, find_user_source_line()))
 
     def monolith(self, source: Any, same: Mapping[str, str], *, arguments: Mapping[str, Any] | None = None) -> None:
         """Set the reference: the whole as one model, with which the system is compared.
@@ -230,7 +232,9 @@ class CoupledSystem:
             same: ``component.variable`` → the same variable of the reference.
             arguments: Arguments of the model file's function.
         """
-        self.reference_model = _DeclaredMonolithicReference(source, dict(same), dict(arguments or {}), find_user_line())
+        self.reference_model = _DeclaredMonolithicReference(
+            source, dict(same), dict(arguments or {}), find_user_source_line()
+        )
 
     def experiment(
         self,
@@ -248,11 +252,11 @@ class CoupledSystem:
             step: Communication step in s.
             tolerance: Relative tolerance of the components' own solvers.
             bound: Largest error against the monolith that is accepted, of each variable's own size.
-            stepping: See the attributes of :class:`~.port_and_bond_records.SteppingSettings`.
+            stepping: See the attributes of :class:`~.port_and_bond_records.CommunicationStepSettings`.
         """
         self.run_settings = _SystemExperiment(
             stop=float(stop),
             tolerance=float(tolerance),
             bound=bound,
-            stepping=SteppingSettings(step=float(step), **stepping),
+            stepping=CommunicationStepSettings(step=float(step), **stepping),
         )

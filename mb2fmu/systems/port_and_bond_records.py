@@ -147,7 +147,7 @@ def _find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ..
     )
 
 
-def list_converted_inputs(wiring: SystemWiring) -> tuple[str, ...]:
+def list_inputs_with_scaled_links(wiring: SystemWiring) -> tuple[str, ...]:
     """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
     return tuple(wiring.input_name(link.target) for link in wiring.links if (link.factor, link.offset) != (1.0, 0.0))
 
@@ -165,7 +165,7 @@ def find_outputs_read_before_inputs(wiring: SystemWiring) -> dict[int, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SteppingSettings:
+class CommunicationStepSettings:
     """Settings of the stepping.
 
     Attributes:

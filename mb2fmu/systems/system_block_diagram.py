@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import escape
 
-from mb2fmu.systems.block_diagram_layout import BOX_MARGIN, ComponentBox, place_component_boxes
+from mb2fmu.systems.block_diagram_layout import BOX_MARGIN, DiagramComponentBox, place_component_boxes
 from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 _STYLE_SHEET = (
@@ -69,7 +69,7 @@ def draw_system_block_diagram(wiring: SystemWiring, title: str) -> str:
     return "".join([head, *parts, "</svg>\n"])
 
 
-def _is_backward(wiring: SystemWiring, boxes: tuple[ComponentBox, ...], source: int, target: int) -> bool:
+def _is_backward(wiring: SystemWiring, boxes: tuple[DiagramComponentBox, ...], source: int, target: int) -> bool:
     """Return whether a connection runs from right to left."""
     return boxes[wiring.inputs[target].component].left <= boxes[wiring.outputs[source].component].left
 
@@ -89,7 +89,7 @@ def _draw_backward_wire(start: tuple[float, float], end: tuple[float, float], la
     return f'<path class="wire" d="{path}" marker-end="url(#tip)"/>'
 
 
-def _draw_component(wiring: SystemWiring, component: int, box: ComponentBox) -> Iterator[str]:
+def _draw_component(wiring: SystemWiring, component: int, box: DiagramComponentBox) -> Iterator[str]:
     """Yield the SVG of a component: frame, name, pins with units, and lines of feedthrough."""
     yield (
         f'<rect class="box" x="{box.left:.1f}" y="{box.top:.1f}" width="{box.right - box.left:.1f}" '

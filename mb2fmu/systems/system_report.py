@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from mb2fmu.fmu.packaged_templates import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
-from mb2fmu.report.pages.page_template import render_document
+from mb2fmu.report.pages.page_template import render_html_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
@@ -50,7 +50,7 @@ def render_system_page(
     title = f"{wired_system.system.name}: FMUs and their connections"
     picture = Markup(draw_system_block_diagram(wired_system.wiring, title))  # noqa: S704  our own SVG
     error_bound = wired_system.system.run_settings.bound
-    return render_document(
+    return render_html_document(
         environment.get_template("system.html.jinja"),
         system=wired_system.system,
         wired_system=wired_system,

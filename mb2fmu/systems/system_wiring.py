@@ -26,7 +26,7 @@ from mb2fmu.systems.port_and_bond_records import (
     SystemWiring,
 )
 from mb2fmu.systems.power_bond_resolution import DeclaredBondResolver
-from mb2fmu.systems.wired_system import CouplingError, MappedParameter, WiredSystem, WiringFaultCollector
+from mb2fmu.systems.wired_system import CouplingError, MappedComponentParameter, WiredSystem, WiringFaultCollector
 from mb2fmu.units import parse_unit
 
 _OPTION_CHOICES = {"method": get_args(SteppingMethod), "loops": ("refuse", "solve"), "unstable": ("refuse", "run")}
@@ -239,7 +239,7 @@ class _ParameterValueResolver:
                 self._check_bounds(component, name, values[name], where)
         return values
 
-    def map_system_parameters(self, component_values: Sequence[dict[str, float]]) -> Iterator[MappedParameter]:
+    def map_system_parameters(self, component_values: Sequence[dict[str, float]]) -> Iterator[MappedComponentParameter]:
         """Yield parameters of the system and their variables; add the values to ``component_values``."""
         names: set[str] = set()
         for index, declared in enumerate(self._diagnostics.system.parameters):
@@ -268,7 +268,7 @@ class _ParameterValueResolver:
                 )
                 if conversion is None:
                     continue
-                mapped_parameter = MappedParameter(
+                mapped_parameter = MappedComponentParameter(
                     index,
                     component_index,
                     name,

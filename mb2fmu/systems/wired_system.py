@@ -17,7 +17,7 @@ class CouplingError(Mb2FmuError):
 
 
 @dataclass(frozen=True, slots=True)
-class MappedParameter:
+class MappedComponentParameter:
     """A variable that follows a parameter of the system: value = factor * parameter + offset, each in its own unit.
 
     Attributes:
@@ -67,7 +67,7 @@ class WiredSystem:
     wiring: SystemWiring
     values: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
-    mapped_parameters: tuple[MappedParameter, ...] = ()
+    mapped_parameters: tuple[MappedComponentParameter, ...] = ()
     terminal_links: tuple[TerminalLink, ...] = ()
 
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
-class SourceTarget:
+class SourceCodeTarget:
     """One target: choices of the command line, what it says of them, and docs/reference/targets.md come from it.
 
     Names and calls are as a user writes them; ``NAME`` stands for that of the model. Empty: the target has none.
@@ -54,7 +54,7 @@ class SourceTarget:
 
 
 _ROWS = (
-    SourceTarget(
+    SourceCodeTarget(
         name="c",
         gives="C99 functions of x', outputs and Jacobian, with a main program",
         files=("NAME.h", "NAME.c", "NAME_main.c"),
@@ -67,7 +67,7 @@ _ROWS = (
         failure="returns not 0; NAME_message(model)",
         check="compiled and run: the bits of the FMU",
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="matlab",
         gives="the same for MATLAB and GNU Octave",
         files=("NAME.m", "NAME_experiment.m"),
@@ -79,7 +79,7 @@ _ROWS = (
         failure="error(…)",
         check="Octave runs the files: x', outputs, Jacobian to 1e-9, and the experiment",
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="modelica",
         gives="one flat model without libraries",
         files=("NAME.mo",),
@@ -91,7 +91,7 @@ _ROWS = (
         check="rumoca simulates (1e-8, with events 1e-6), pymoca's residuals (1e-12)",
         has_events=True,
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="casadi",
         gives="external functions with first and second derivatives, compiled",
         files=("NAME_rhs.c", "NAME_outputs.c"),
@@ -102,7 +102,7 @@ _ROWS = (
         failure="NaN",
         check="CasADi's own derivatives to 1e-9",
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="fortran",
         gives="one module of Fortran 2008, with a main program",
         files=("NAME.f90", "NAME_main.f90"),
@@ -114,7 +114,7 @@ _ROWS = (
         failure="status is not 0; message(status)",
         check="compiled by gfortran: x', outputs, start values to 1e-13 of the C code",
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="csharp",
         gives="one static class of C# for .NET, with a main program",
         files=("NAME.cs", "NAMEMain.cs"),
@@ -126,7 +126,7 @@ _ROWS = (
         failure="throws ArithmeticException",
         check="compiled by Mono: x', outputs, start values to 1e-13 of the C code",
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="julia",
         gives="one module of Julia for DifferentialEquations.jl",
         files=("NAME.jl",),
@@ -138,7 +138,7 @@ _ROWS = (
         failure="error(…)",
         check="Julia is not at hand: a parser reads it, the tests execute what it reads, to 1e-13 of the C code",
     ),
-    SourceTarget(
+    SourceCodeTarget(
         name="jax",
         gives="one module of pure functions for JAX, to be differentiated, mapped and compiled",
         files=("NAME.py",),

@@ -1,4 +1,4 @@
-"""``StatementPrinter``: statements of a program as text, for every target whose functions are straight lines.
+"""``ProgramStatementPrinter``: statements of a program as text, for every target whose functions are straight lines.
 
 The order of statements, what is checked, and what reads what are decided here, so that all languages evaluate one
 graph, operation by operation. A language adds its spelling: numbers, elements of vectors, names of functions, and how a
@@ -44,7 +44,7 @@ LEAF_VECTORS: Mapping[Op, str] = MappingProxyType(
 """Vectors that functions read."""
 
 
-class StatementPrinter(ABC):
+class ProgramStatementPrinter(ABC):
     """Prints statements that compute results of a program; a subclass is a language.
 
     Args:

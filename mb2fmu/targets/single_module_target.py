@@ -21,7 +21,7 @@ _PLACEHOLDER = "NameOfTheModel"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ModuleLanguage:
+class TargetModuleLanguage:
     """A language whose target is one module, and files around it.
 
     Attributes:
@@ -51,7 +51,7 @@ class ModuleLanguage:
     ignores_case: bool = False
 
 
-def emit_module(program: Program, model: TargetModelDescription, language: ModuleLanguage) -> FileTree:
+def emit_module(program: Program, model: TargetModelDescription, language: TargetModuleLanguage) -> FileTree:
     """Print the files.
 
     Args:
@@ -84,7 +84,7 @@ def emit_module(program: Program, model: TargetModelDescription, language: Modul
     return FileTree({name: text.encode() for name, text in render(model).items()})
 
 
-def _require_name(name: str, language: ModuleLanguage, texts: Mapping[str, str]) -> None:
+def _require_name(name: str, language: TargetModuleLanguage, texts: Mapping[str, str]) -> None:
     """Refuse a model's name that the language cannot have, or that something else has in the files already."""
     longest = language.max_name_length - max(len(end.partition(".")[0]) for end in language.files)
     words = _find_words("\n".join(texts.values()), language) | language.keywords
@@ -101,7 +101,7 @@ def _require_name(name: str, language: ModuleLanguage, texts: Mapping[str, str])
         raise EmitError(f"the code in {language.title} cannot be printed:", faults)
 
 
-def _find_words(text: str, language: ModuleLanguage) -> set[str]:
+def _find_words(text: str, language: TargetModuleLanguage) -> set[str]:
     """Return the names in a text; those in character strings and comments are none."""
     code = re.sub(rf"{language.strings}|{re.escape(language.comment)}[^\n]*", " ", text)
     return set(re.findall(r"(?<!\w)[A-Za-z_]\w*", code))
@@ -119,7 +119,7 @@ def _list_table_arrays(tables: Mapping[PiecewisePolynomial, str]) -> Iterator[tu
 
 
 @cache
-def _make_template_environment(language: ModuleLanguage) -> jinja2.Environment:
+def _make_template_environment(language: TargetModuleLanguage) -> jinja2.Environment:
     """Return the template environment of a target."""
     environment = packaged_templates.make_template_environment(language.package)
     environment.filters |= dict(language.filters)

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
 from mb2fmu.compiler.program.statement_schedule import Statement, count_factor_doubles, group_statements_by_size
-from mb2fmu.targets.program_statement_printing import Requirement, StatementPrinter, describe_singular_matrix
+from mb2fmu.targets.program_statement_printing import ProgramStatementPrinter, Requirement, describe_singular_matrix
 
 MAX_VALUES_PER_FUNCTION = 1_000
 """A function that computes more is cut into parts: compilers take more than linear time for one function."""
@@ -78,7 +78,7 @@ class TargetModuleContents:
         return self.failures[clauses[0]]
 
 
-class WorkArrayPrinter(StatementPrinter):
+class WorkArrayPrinter(ProgramStatementPrinter):
     """Prints one function.
 
     Args:

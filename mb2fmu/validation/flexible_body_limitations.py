@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds
-from mb2fmu.model import ModelDefinition
+from mb2fmu.model import CheckedModel
 from mb2fmu.model.flexible.runge_kutta_stability_constants import MAX_INTERNAL_STEPS, STABLE_STEP
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
@@ -27,7 +27,7 @@ _MAX_INSTANTS = 200
 
 
 def list_flexible_body_limitations(
-    definition: ModelDefinition, mechanism: Mechanism, reference: ReferenceRun
+    definition: CheckedModel, mechanism: Mechanism, reference: ReferenceRun
 ) -> tuple[str, ...]:
     """Return notes on a model's flexible bodies; none where spin and modes are slow enough.
 
@@ -48,7 +48,7 @@ def list_flexible_body_limitations(
 
 def find_largest_spin(mechanism: Mechanism, body: FlexibleBody, reference: ReferenceRun) -> float:
     """Return the largest angular speed of a flexible body's frame along a motion, rad/s."""
-    run, numeric = reference.experiment, NumericMechanism(mechanism)
+    run, numeric = reference.experiment, MechanismEvaluator(mechanism)
     columns = {
         kind: [k for k, variable in enumerate(reference.variables) if variable.kind == kind]
         for kind in ("coordinate", "speed")
@@ -81,7 +81,7 @@ def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, referenc
             )
 
 
-def _find_largest_deflection(definition: ModelDefinition, body: FlexibleBody, reference: ReferenceRun) -> float:
+def _find_largest_deflection(definition: CheckedModel, body: FlexibleBody, reference: ReferenceRun) -> float:
     """Return the largest displacement of a node in its body's frame along a motion, of first order, m."""
     coordinates = [item.symbol for item in definition.coordinates]
     columns = [k for k, variable in enumerate(reference.variables) if variable.kind == "coordinate"]
@@ -92,7 +92,7 @@ def _find_largest_deflection(definition: ModelDefinition, body: FlexibleBody, re
 
 
 def _deflection_notes(
-    bodies: tuple[FlexibleBody, ...], definition: ModelDefinition, reference: ReferenceRun
+    bodies: tuple[FlexibleBody, ...], definition: CheckedModel, reference: ReferenceRun
 ) -> Iterator[str]:
     """Yield bodies whose displacements are not small."""
     for body in bodies:
@@ -105,9 +105,7 @@ def _deflection_notes(
             )
 
 
-def _step_notes(
-    bodies: tuple[FlexibleBody, ...], definition: ModelDefinition, reference: ReferenceRun
-) -> Iterator[str]:
+def _step_notes(bodies: tuple[FlexibleBody, ...], definition: CheckedModel, reference: ReferenceRun) -> Iterator[str]:
     """Yield the fastest mode, where it sets the step of an explicit solver."""
     experiment = definition.experiment
     if experiment.stiff:

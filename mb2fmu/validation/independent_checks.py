@@ -21,7 +21,7 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.validation.comparison.contact_and_latch_laws import compare_contact_and_latch_laws
@@ -139,7 +139,7 @@ class IndependentChecks:
 
 def run_independent_checks(
     fmu: Path,
-    definition: ModelDefinition,
+    definition: CheckedModel,
     mechanism: Mechanism,
     *,
     kind: InterfaceType | None = None,
@@ -213,7 +213,7 @@ def run_independent_checks(
 
 
 def _measure_solution_accuracy(
-    accelerations: SourceAccelerations, definition: ModelDefinition
+    accelerations: SourceAccelerations, definition: CheckedModel
 ) -> LeastAccurateDerivative | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
     units = estimate_characteristic_units(definition)
@@ -232,7 +232,7 @@ def _check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[Indepe
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
-def check_event_import(accelerations: SourceAccelerations, definition: ModelDefinition) -> Sequence[IndependentCheck]:
+def check_event_import(accelerations: SourceAccelerations, definition: CheckedModel) -> Sequence[IndependentCheck]:
     """Judge the import of events and forces; no independent check where the model has neither."""
     if not (
         accelerations.events or accelerations.left_out or definition.contacts or definition.latches or definition.events
@@ -275,7 +275,7 @@ def _check_contact_and_latch_laws(references: Sequence[ReferenceRun]) -> Sequenc
 
 
 def check_potential_energy(
-    definition: ModelDefinition, mechanism: Mechanism, equations: EquationsOfMotion | None
+    definition: CheckedModel, mechanism: Mechanism, equations: EquationsOfMotion | None
 ) -> Sequence[IndependentCheck]:
     """Judge the closed form of the potential energy; no independent check where no output has it.
 
@@ -295,20 +295,20 @@ def check_potential_energy(
     return [replace(check, points=comparison.points)]
 
 
-def check_flexible_bodies(definition: ModelDefinition, mechanism: Mechanism) -> Sequence[IndependentCheck]:
+def check_flexible_bodies(definition: CheckedModel, mechanism: Mechanism) -> Sequence[IndependentCheck]:
     """Judge the reduction of flexible bodies; no independent check where there are none."""
     bodies = definition.flexible_bodies
     errors = [pair for b in bodies for pair in nodal_inertia_check.compare_nodal_inertia(definition, mechanism, b)]
     return [replace(_form_check("nodes", MIN_POINTS, errors, []), points=len(errors))] if errors else []
 
 
-def _is_robot(definition: ModelDefinition) -> bool:
+def _is_robot(definition: CheckedModel) -> bool:
     """Return whether the mechanics are a robot's, read from a file."""
     mechanics = definition.mechanics
     return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, PrebuiltMechanism)
 
 
-def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism) -> IndependentCheck:
+def check_declarations_import(definition: CheckedModel, mechanism: Mechanism) -> IndependentCheck:
     """Judge the import of declared values, units and the experiment."""
     comparisons = [
         *value_import_check.compare_declared_values(definition, mechanism.declared),
@@ -331,14 +331,14 @@ def check_declarations_import(definition: ModelDefinition, mechanism: Mechanism)
     )
 
 
-def _find_fmu_computed_coordinates(description: FmuDescription, definition: ModelDefinition) -> tuple[str, ...]:
+def _find_fmu_computed_coordinates(description: FmuDescription, definition: CheckedModel) -> tuple[str, ...]:
     """Return coordinates that the FMU computes from the others, and that are not set."""
     variables = description.variables
     return tuple(c.name for c in definition.coordinates if c.name in variables and not variables[c.name].settable)
 
 
 def _sample_accelerations(
-    definition: ModelDefinition,
+    definition: CheckedModel,
     mechanism: Mechanism,
     largest_speeds: Mapping[str, float],
     computed_coordinates: Collection[str],
@@ -356,7 +356,7 @@ def _sample_accelerations(
 
 
 def _plan_sampled_derivative_sessions(
-    accelerations: SourceAccelerations, description: FmuDescription, definition: ModelDefinition
+    accelerations: SourceAccelerations, description: FmuDescription, definition: CheckedModel
 ) -> dict[str, Operations]:
     """Return one session per sample: set an instance to it and read x'."""
     variables = description.variables

@@ -21,7 +21,7 @@ from mb2fmu.compiler import lowering
 from mb2fmu.compiler.numerics.multiplier_solve import MultiplierSystem
 from mb2fmu.fmu import package
 from mb2fmu.mechanics import formulations
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.model import load
 from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
@@ -100,7 +100,7 @@ class Attracted(NumericEquations):
 
     def __init__(self, equations, mechanism, kept, left):
         super().__init__(equations)
-        self.numeric = NumericMechanism(mechanism)
+        self.numeric = MechanismEvaluator(mechanism)
         self.kept, self.left = kept, left  # speeds, rows
 
     def _advance(self, t, x, r, prepared):

@@ -39,8 +39,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
     VelocityConstraints,
 )
-from mb2fmu.model.model import Experiment
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
+from mb2fmu.model.model import DeclaredExperiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 STATES = ("q", "u")
@@ -161,7 +161,7 @@ def native_interface(fmi: FmiVersion, **changes: object) -> FmuInterface:
     return dataclasses.replace(python, **{**native, **changes})  # type: ignore[arg-type]
 
 
-def double_pendulum() -> tuple[ModelDefinition, EquationsOfMotion]:
+def double_pendulum() -> tuple[CheckedModel, EquationsOfMotion]:
     """Two point masses on massless rods, angles from the vertical, a torque at the first joint."""
     t = dynamicsymbols._t
     q1, q2, u1, u2, tau = dynamicsymbols("q1 q2 u1 u2 tau")
@@ -219,7 +219,7 @@ def double_pendulum() -> tuple[ModelDefinition, EquationsOfMotion]:
     return definition, equations
 
 
-def constrained_point() -> tuple[ModelDefinition, EquationsOfMotion]:
+def constrained_point() -> tuple[CheckedModel, EquationsOfMotion]:
     """A point in the plane whose velocity keeps u2 = q1 u1, driven by a force, with a filter state z' = (F − z)/T.
 
     On the constraint m u1' = F − lambda q1 ..., eliminated: m (1 + q1²) u1' = F − m q1 u1².
@@ -266,7 +266,12 @@ def constrained_point() -> tuple[ModelDefinition, EquationsOfMotion]:
     return definition, equations
 
 
-def _definition(name: str, **parts: object) -> ModelDefinition:
+def _definition(name: str, **parts: object) -> CheckedModel:
     nothing = dict.fromkeys(("inputs", "auxiliary_states", "constraint_forces", "outputs"), ())
-    rest = {"description": "by hand", "mechanics": None, "potential_energy": None, "experiment": Experiment(stop=2.0)}
-    return ModelDefinition(name=name, **{**nothing, **rest, **parts})  # type: ignore[arg-type]
+    rest = {
+        "description": "by hand",
+        "mechanics": None,
+        "potential_energy": None,
+        "experiment": DeclaredExperiment(stop=2.0),
+    }
+    return CheckedModel(name=name, **{**nothing, **rest, **parts})  # type: ignore[arg-type]

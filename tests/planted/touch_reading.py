@@ -10,8 +10,8 @@ import sympy as sm
 from planted.fault import Mutant, Subject
 
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
-from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, LatchRecord
+from mb2fmu.mechanics.equations.equations_of_motion import EventDefinition
+from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, MechanicalLatch
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 
@@ -95,7 +95,7 @@ def _of_latches(mechanism: Mechanism) -> Planted:
                 yield "condition of a latch", f"{latch.name}: {what}", moved
 
 
-def _latch(i: int, latch: LatchRecord) -> Callable[[Mechanism], Mechanism]:
+def _latch(i: int, latch: MechanicalLatch) -> Callable[[Mechanism], Mechanism]:
     """Replaces a latch."""
 
     def change(m: Mechanism) -> Mechanism:
@@ -125,7 +125,7 @@ def _moved(condition: sm.Basic) -> sm.Basic:
 def _of_events(mechanism: Mechanism) -> Planted:
     for i, event in enumerate(mechanism.events):
 
-        def events(i: int = i, event: EventRecord = event, **changes: Any) -> Any:
+        def events(i: int = i, event: EventDefinition = event, **changes: Any) -> Any:
             return lambda m: replace(m, events=_with(m.events, i, replace(event, **changes)))
 
         for k, (state, value) in enumerate(event.settings):

@@ -24,7 +24,7 @@ from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model import ModelDefinition
+from mb2fmu.model import CheckedModel
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
@@ -128,7 +128,7 @@ def _with_program(right: Derivation, equations: EquationsOfMotion, program: Comp
 
 
 @contextlib.contextmanager
-def _reading(checked: ModelDefinition, wrong: Any) -> Iterator[None]:
+def _reading(checked: CheckedModel, wrong: Any) -> Iterator[None]:
     """Whoever reads the model gets the wrong mechanism."""
     with patch.object(model_derivation, "load_and_import_model", lambda *_: (checked, wrong)):
         yield

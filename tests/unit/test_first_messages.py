@@ -13,7 +13,7 @@ from mb2fmu import export
 from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _suggest_finer_stepping
 from mb2fmu.model.model_template import write_model_template
-from mb2fmu.systems.port_and_bond_records import SteppingSettings
+from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,6 +108,6 @@ def test_a_model_that_stops_on_the_way_keeps_its_trajectories(tmp_path: Path) ->
 
 
 def test_a_system_that_is_too_coarse_is_reported_what_to_try_next() -> None:
-    coarse, fine = SteppingSettings(step=0.01), SteppingSettings(step=0.01, order=2, passes=20)
+    coarse, fine = CommunicationStepSettings(step=0.01), CommunicationStepSettings(step=0.01, order=2, passes=20)
     assert _suggest_finer_stepping(coarse).startswith("order=2, passes=20 in system.experiment(...), then step=0.0025")
     assert _suggest_finer_stepping(fine).startswith("step=0.0025 in system.experiment(...)")

@@ -8,7 +8,7 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.mechanics.equations.contact_equations import Contacts
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 NodeMatrix = list[list[int]]
@@ -33,7 +33,7 @@ class ContactMobility:
     ) -> None:
         assert equations.contacts is not None
         self._builder, self._equations = builder, equations
-        self._contacts: Contacts = equations.contacts
+        self._contacts: ContactEquations = equations.contacts
         self._free, self._response = free, response
         self._pinned = self._contacts.held_by_latches
         n = len(response)

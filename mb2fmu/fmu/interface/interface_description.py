@@ -69,7 +69,7 @@ from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, Fmu
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import form_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent, Experiment
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment, DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
 from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
 from mb2fmu.version import __version__
@@ -604,12 +604,12 @@ def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[Interface
     )
 
 
-def _describe_experiment(experiment: Experiment) -> DefaultExperiment:
+def _describe_experiment(experiment: DeclaredExperiment) -> DefaultExperiment:
     """Return the default experiment, from 0 s on."""
     return DefaultExperiment(0.0, float(experiment.stop), float(experiment.step), float(experiment.tolerance))
 
 
-def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> FmuSolverSettings:
+def _choose_solver_settings(experiment: DeclaredExperiment, target: FmuTarget) -> FmuSolverSettings:
     """Return the settings of the chosen solver, or of the one that the experiment requests."""
     if target.solver is not None:
         kind = find_integration_method_by_name(target.solver).kind
@@ -621,7 +621,7 @@ def _choose_solver_settings(experiment: Experiment, target: FmuTarget) -> FmuSol
     return FmuSolverSettings(kind, float(experiment.tolerance), step)
 
 
-def _experiment_faults(experiment: Experiment, target: FmuTarget) -> Iterator[Fault]:
+def _experiment_faults(experiment: DeclaredExperiment, target: FmuTarget) -> Iterator[Fault]:
     """Yield why the experiment does not fit the chosen solver."""
     if experiment.solver == "fixed" and experiment.stiff and target.solver is None:
         yield Fault(

@@ -232,7 +232,7 @@ class UnilateralContact(UnilateralPositionRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Contacts:
+class ContactEquations:
     """All contacts of a mechanism.
 
     Attributes:

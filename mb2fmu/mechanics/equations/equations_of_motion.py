@@ -21,9 +21,9 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.contact_equations import Contacts
-from mb2fmu.mechanics.equations.event_equations import EventRecord, form_contact_and_latch_events
-from mb2fmu.mechanics.equations.latch_equations import Latches
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations
+from mb2fmu.mechanics.equations.event_equations import EventDefinition, form_contact_and_latch_events
+from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.equations.observable_quantities import (
     DIAGNOSTIC_SYMBOLS,
@@ -44,7 +44,7 @@ __all__ = [
     "ConstraintDiagnosticSymbols",
     "EnergyBalance",
     "EquationsOfMotion",
-    "EventRecord",
+    "EventDefinition",
     "Intermediate",
     "KinematicEquations",
     "LinearSolve",
@@ -286,9 +286,9 @@ class MotionDynamics:
     late_intermediates: tuple[Assignment, ...] = ()
     recursion: LinkRecursion | None = None
     constraint_forces: LinearSolve | None = None
-    events: tuple[EventRecord, ...] = ()
-    contacts: Contacts | None = None
-    latches: Latches | None = None
+    events: tuple[EventDefinition, ...] = ()
+    contacts: ContactEquations | None = None
+    latches: LatchEquations | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,7 +322,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         return tuple(i for i in range(len(self.q)) if i not in self.q_dependent)
 
     @property
-    def all_events(self) -> tuple[EventRecord, ...]:
+    def all_events(self) -> tuple[EventDefinition, ...]:
         """All events: those declared in the model, then those of latches and contacts."""
         return (
             *self.events,

@@ -10,12 +10,12 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, Contacts, UnilateralContact
-from mb2fmu.mechanics.equations.latch_equations import Latches
+from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ContactEquations, UnilateralContact
+from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 
 
 @dataclass(frozen=True, slots=True)
-class EventRecord:
+class EventDefinition:
     """An event that is declared in the model.
 
     Attributes:
@@ -46,21 +46,26 @@ class EventRecord:
 
 @functools.lru_cache(maxsize=32)  # requested again for every formulation, treatment and program; SymPy is slow at it
 def form_contact_and_latch_events(
-    latches: Latches | None, contacts: Contacts | None, u: tuple[sm.Symbol, ...], independent: tuple[int, ...]
-) -> tuple[EventRecord, ...]:
+    latches: LatchEquations | None,
+    contacts: ContactEquations | None,
+    u: tuple[sm.Symbol, ...],
+    independent: tuple[int, ...],
+) -> tuple[EventDefinition, ...]:
     """Return the events of latches, then those of contacts; ``u``: all speeds, of which ``independent`` are states."""
     latch_events = _latch_events(latches, u, independent) if latches else ()
     contact_events = _form_contact_events(contacts, latches, u, independent) if contacts else ()
     return (*latch_events, *contact_events)
 
 
-def _latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequence[int]) -> Iterator[EventRecord]:
+def _latch_events(
+    latches: LatchEquations, u: Sequence[sm.Symbol], independent: Sequence[int]
+) -> Iterator[EventDefinition]:
     """Yield one event in which latches close and open; all that do so at an instant do it together, counted once."""
     number = sm.Piecewise(
         (sm.Add(1, *(latch.change_count for latch in latches.each)), latches.pending_condition), (0, True)
     )
     after = latches.values_after_events([(u[i], latches.jumps[i]) for i in independent])
-    yield EventRecord(
+    yield EventDefinition(
         "latch of " + ", ".join(latch.name for latch in latches.each),
         "ticks",
         number,
@@ -69,7 +74,7 @@ def _latch_events(latches: Latches, u: Sequence[sm.Symbol], independent: Sequenc
     )
 
 
-def _impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def _impact_indicator(contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]) -> sm.Expr:
     """Return 1 where an impact happens at this instant, else 0.
 
     What is lifted is released first, and latches close. What rests and approaches slowly waits for changes of modes,
@@ -81,32 +86,38 @@ def _impact_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[s
     return first + (1 - first) * impact_at_rest
 
 
-def _impact_before_mode_change(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def _impact_before_mode_change(
+    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]
+) -> sm.Expr:
     """Return 1 where an impact happens before contact modes change, else 0."""
     return sm.Piecewise((1, _impact_condition(contacts, latches, u)), (0, True))
 
 
-def _impact_condition(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+def _impact_condition(contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]) -> sm.Basic:
     """Return the condition that closed bodies approach each other, before contact modes change."""
     return sm.And(
         sm.Or(*(c.impact_condition(u) for c in contacts.each)), sm.Not(_preceding_condition(contacts, latches, u))
     )
 
 
-def _preceding_condition(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+def _preceding_condition(
+    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]
+) -> sm.Basic:
     """Return the condition that goes first: a contact is lifted, or a latch closes or opens."""
     return sm.Or(contacts.lift_off_condition(u), latches.pending_condition if latches else sm.false)
 
 
-def form_mode_change_indicator(contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def form_mode_change_indicator(
+    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]
+) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
     nothing_precedes = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
     return contacts.mode_change_flag(u) * (1 - _impact_before_mode_change(contacts, latches, u)) * nothing_precedes
 
 
 def _form_contact_events(
-    contacts: Contacts, latches: Latches | None, u: Sequence[sm.Symbol], independent: Sequence[int]
-) -> Iterator[EventRecord]:
+    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol], independent: Sequence[int]
+) -> Iterator[EventDefinition]:
     """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each
     impact_indicator = _impact_indicator(contacts, latches, u)
@@ -126,13 +137,13 @@ def _form_contact_events(
             (f.impulse, sm.Piecewise((f.impulse, is_without_impulse), (f.impact_impulse, True))),
         ]
     names = ", ".join(c.name for c in each)
-    yield EventRecord(f"impact of {names}", "ticks", number, tuple(after), is_contact_or_latch_event=True)
+    yield EventDefinition(f"impact of {names}", "ticks", number, tuple(after), is_contact_or_latch_event=True)
     if contacts.frictions:
         yield _mode_change_event(contacts, u, independent)
     for c in each:
         yield _opening_event(c, u, _impact_condition(contacts, latches, u), rough=bool(contacts.frictions))
     for c in each:
-        yield EventRecord(
+        yield EventDefinition(
             f"{c.name} is open",
             "when",
             c.separation_condition(u),
@@ -143,7 +154,7 @@ def _form_contact_events(
 
 def _opening_event(
     contact: UnilateralContact, u: Sequence[sm.Symbol], has_impact: sm.Basic, *, rough: bool
-) -> EventRecord:
+) -> EventDefinition:
     """Return the event in which a resting contact opens: its force would have to pull, or it was lifted.
 
     It happens at the start, too, where a contact is said to rest and does not.
@@ -154,7 +165,7 @@ def _opening_event(
     if not rough:
         resting_after = sm.Piecewise((0, is_lifted), (OPENING_STATE, True))
         opens = sm.Or(sm.And(contact.normal_force_margin < 0, sm.Not(has_impact)), is_lifted)
-        return EventRecord(
+        return EventDefinition(
             name,
             "ticks",
             sm.Piecewise((1, opens), (0, True)),
@@ -163,10 +174,14 @@ def _opening_event(
         )
     along = ((contact.friction.sliding, sm.S.Zero),) if contact.friction else ()
     number = sm.Piecewise((1, is_lifted), (0, True))
-    return EventRecord(name, "ticks", number, ((contact.resting, sm.S.Zero), *along), is_contact_or_latch_event=True)
+    return EventDefinition(
+        name, "ticks", number, ((contact.resting, sm.S.Zero), *along), is_contact_or_latch_event=True
+    )
 
 
-def _mode_change_event(contacts: Contacts, u: Sequence[sm.Symbol], independent: Sequence[int]) -> EventRecord:
+def _mode_change_event(
+    contacts: ContactEquations, u: Sequence[sm.Symbol], independent: Sequence[int]
+) -> EventDefinition:
     """Return the event in which contacts with friction change mode together; it repeats until all modes are right."""
     changes, is_due = contacts.mode_change_count, contacts.mode_change_due
     assert changes is not None
@@ -180,6 +195,6 @@ def _mode_change_event(contacts: Contacts, u: Sequence[sm.Symbol], independent: 
     ]
     after += [(f.sliding, f.sliding + is_due * (f.sliding_after_change - f.sliding)) for f in contacts.frictions]
     names = ", ".join(c.name for c in contacts.each)
-    return EventRecord(
+    return EventDefinition(
         f"friction of {names}", "ticks", is_due * (1 + changes), tuple(after), is_contact_or_latch_event=True
     )

@@ -39,7 +39,7 @@ class LatchedConstraintRow(UnilateralPositionRow):
 
 
 @dataclass(frozen=True, slots=True)
-class LatchRecord:
+class MechanicalLatch:
     """A latch: position rows that are engaged and released together.
 
     Attributes:
@@ -71,7 +71,7 @@ class LatchRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Latches:
+class LatchEquations:
     """All latches of a mechanism.
 
     Attributes:
@@ -79,7 +79,7 @@ class Latches:
         jumps: Symbols of u+ - u- where latches close at this instant, one per speed.
     """
 
-    each: tuple[LatchRecord, ...]
+    each: tuple[MechanicalLatch, ...]
     jumps: tuple[sm.Symbol, ...]
 
     @property

@@ -84,7 +84,7 @@ class Displacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class RecursionLink:
     """Axes and origin that a part of the mechanism is fixed to.
 
     Attributes:
@@ -230,7 +230,7 @@ class LinkRecursion:
     """
 
     frames: tuple[FrameRelation, ...]
-    links: tuple[Link, ...]
+    links: tuple[RecursionLink, ...]
     points: tuple[LinkFixedPoint, ...]
     bodies: tuple[LinkBody, ...]
     loads: tuple[LinkLoad, ...]

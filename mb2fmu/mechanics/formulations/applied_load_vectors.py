@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
     dot_product,
-    multiply_matrix,
+    multiply_matrix_by_vector,
     scale_components,
 )
 
@@ -63,7 +63,7 @@ def express_in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -
     """Return components in N of a vector written in several frames."""
     total = ZERO
     for frame, components in terms:
-        total = add_vector_components(total, multiply_matrix(kinematics.rotation(frame), components))
+        total = add_vector_components(total, multiply_matrix_by_vector(kinematics.rotation(frame), components))
     return total
 
 

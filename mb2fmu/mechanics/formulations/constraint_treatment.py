@@ -30,7 +30,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoopSolver, find_closed_form_loops
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import ConstraintEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
@@ -351,7 +351,7 @@ def _partition_coordinates(mechanism: Mechanism, dependent: tuple[int, ...] = ()
     m, d = mechanism, mechanism.declared
     q = np.array([c.start for c in d.coordinates])
     z, r = (np.array([item.start for item in items]) for items in (d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
+    A, _, K = ConstraintEvaluator(m).evaluate(0.0, q, z, r, free_parameter_values(m))
     if K.shape[0] != K.shape[1] or np.linalg.matrix_rank(K) < len(K):
         problem = f"there are {K.shape[0]} coordinates and {K.shape[1]} speeds, which must determine each other"
         raise FormulationError(

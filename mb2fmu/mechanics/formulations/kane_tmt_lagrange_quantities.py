@@ -44,7 +44,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     add_vector_components,
     cross_product,
     dot_product,
-    multiply_matrix,
+    multiply_matrix_by_vector,
     scale_components,
 )
 
@@ -298,7 +298,9 @@ class _TheorySections:
             R = k.rotation(body.frame)
             inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
             omega = k.omega(body.frame)
-            gyroscopic = cross_product(omega, k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}"))
+            gyroscopic = cross_product(
+                omega, k.name_components(multiply_matrix_by_vector(inertia, omega), f"H_{body.name}")
+            )
             rows += [[w.get(j, ZERO)[i] for j in columns] for i in range(3)]
             mass = sm.diag(mass, inertia)
             drift += k.alpha0(body.frame)
@@ -430,6 +432,8 @@ def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
     assert body.inertia is not None
     R, omega = k.rotation(body.frame), k.omega(body.frame)
     inertia = (R * body.inertia * R.T).applyfunc(lambda e: k.name(e, f"I_{body.name}"))
-    momentum = k.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
-    rate = add_vector_components(multiply_matrix(inertia, k.alpha(body.frame)), cross_product(omega, momentum))
+    momentum = k.name_components(multiply_matrix_by_vector(inertia, omega), f"H_{body.name}")
+    rate = add_vector_components(
+        multiply_matrix_by_vector(inertia, k.alpha(body.frame)), cross_product(omega, momentum)
+    )
     return scale_components(sm.S.NegativeOne, rate)

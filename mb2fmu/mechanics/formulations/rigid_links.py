@@ -17,8 +17,8 @@ from mb2fmu.mechanics.equations.link_recursion import (
     Components,
     Displacement,
     FrameRelation,
-    Link,
     LinkFixedPoint,
+    RecursionLink,
     SpeedLinearVector,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
@@ -52,7 +52,7 @@ class LinkTree:
     """
 
     frames: tuple[FrameRelation, ...]
-    links: tuple[Link, ...]
+    links: tuple[RecursionLink, ...]
     points: tuple[LinkFixedPoint, ...]
     bodies: tuple[LinkFixedPoint, ...]
     link_of_axes: Mapping[int, int]
@@ -149,7 +149,7 @@ class _LinkTreeBuilder:
     m: Mechanism
     rates: LocalTimeDerivatives
     frames: list[FrameRelation] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[RecursionLink] = field(default_factory=list)
     attachments_of_point: list[PossibleAttachments] = field(default_factory=list)
     needed_points: set[int] = field(default_factory=set)
     points_on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class _LinkTreeBuilder:
             for body in self.m.bodies
             if body.frame >= 0
         }
-        self.links = [Link("ground", -1, 0, ())]
+        self.links = [RecursionLink("ground", -1, 0, ())]
         for i in range(len(self.m.points)):
             self.attachments_of_point.append(self._find_attachments(i))
         bodies = [self._attach_body(body) for body in self.m.bodies]
@@ -358,7 +358,7 @@ class _LinkTreeBuilder:
         velocity: tuple[SpeedLinearVector, ...] | None = None,
     ) -> int:
         """Add a link and return its number; `velocity` is given where the joint prescribes it."""
-        self.links.append(Link(name, parent, axes, offset, velocity))
+        self.links.append(RecursionLink(name, parent, axes, offset, velocity))
         return len(self.links) - 1
 
     # --- merging -----------------------------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ class _LinkTreeBuilder:
         links = [replace(link, carries_mass_or_load=i in massive) for i, link in enumerate(links)]
         return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
 
-    def _is_screw_or_free(self, link: Link, child: Link) -> bool:
+    def _is_screw_or_free(self, link: RecursionLink, child: RecursionLink) -> bool:
         """Return whether a link slides in three directions, or by the speed that turns its child (a screw)."""
         if link.frame != self.links[link.parent].frame:
             return False
@@ -404,7 +404,11 @@ class _LinkTreeBuilder:
         return len(sliding) == 3 or bool(sliding and sliding <= turning)
 
     def _find_loaded_links(
-        self, links: list[Link], points: list[LinkFixedPoint], bodies: list[LinkFixedPoint], of_axes: dict[int, int]
+        self,
+        links: list[RecursionLink],
+        points: list[LinkFixedPoint],
+        bodies: list[LinkFixedPoint],
+        of_axes: dict[int, int],
     ) -> set[int]:
         """Return the links with mass or loads on them or after them."""
         massive = {place.link for place in bodies} | {of_axes[axes] for axes in self.needed_points}

@@ -33,7 +33,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     add_vector_components,
     cross_product,
     dot_product,
-    multiply_matrix,
+    multiply_matrix_by_vector,
     scale_components,
 )
 
@@ -110,12 +110,12 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
     R = kinematics.rotation(body.frame)
     inertia = _rotate_inertia(body, R, kinematics)
     w, omega = kinematics.omega_partials(body.frame), kinematics.omega(body.frame)
-    momentum = kinematics.name_components(multiply_matrix(inertia, omega), f"H_{body.name}")
+    momentum = kinematics.name_components(multiply_matrix_by_vector(inertia, omega), f"H_{body.name}")
     rate = add_vector_components(
-        multiply_matrix(inertia, kinematics.alpha0(body.frame)), cross_product(omega, momentum)
+        multiply_matrix_by_vector(inertia, kinematics.alpha0(body.frame)), cross_product(omega, momentum)
     )
     rate = kinematics.name_components(rate, f"Hdot_{body.name}")
-    momenta = {j: multiply_matrix(inertia, column) for j, column in w.items()}
+    momenta = {j: multiply_matrix_by_vector(inertia, column) for j, column in w.items()}
     _add_products(M, w, momenta, kinematics, f"IJw_{body.name}", rows)
     for i in w.keys() & rows:
         f[i] -= dot_product(w[i], rate)

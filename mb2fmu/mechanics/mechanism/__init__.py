@@ -1,6 +1,6 @@
 """Mechanism: from SymPy's trees to plain records.
 
-Input: ``ModelDefinition``. Output: ``Mechanism``. Promises: the user's SymPy objects are not changed; every vector is
+Input: ``CheckedModel``. Output: ``Mechanism``. Promises: the user's SymPy objects are not changed; every vector is
 kept as written; the kinematics have been checked numerically. Must not: compose or expand anything symbolically, know
 about formulations or FMI.
 """

@@ -1,6 +1,6 @@
 """Checks of a model before any equation is formed.
 
-Input: ``Model``. Output: a list of faults, or the checked ``ModelDefinition``. One file checks one subject: symbols,
+Input: ``Model``. Output: a list of faults, or the checked ``CheckedModel``. One file checks one subject: symbols,
 units, events, contacts, arrays, the experiment.
 
 Promises: all faults are reported together, each with the line of the declaration and a remedy.

@@ -17,7 +17,7 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 _LEVELS = ("positions", "velocities", "accelerations")
 
 
-def constraint_level_faults(model: Model) -> Iterator[Fault]:
+def find_constraint_level_faults(model: Model) -> Iterator[Fault]:
     """Yield constraints on velocities among those on positions, or the other way round, and those on accelerations.
 
     The arguments are named as SymPy has them. What follows from a row of the wrong level (a rate that is an

@@ -39,7 +39,7 @@ ONE_TANGENT_REMEDY = (
 """What to do where a slip has two directions."""
 
 
-def contact_declaration_faults(model: Model) -> Iterator[Fault]:
+def find_contact_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's contacts."""
     _, speeds = _list_motion_functions(model)
     for contact in model.declared_contacts:
@@ -176,7 +176,7 @@ def _slip_faults(contact: DeclaredContact, speeds: Collection[sm.Basic]) -> Iter
         yield Fault(what, contact.where, ONE_TANGENT_REMEDY)
 
 
-def latch_declaration_faults(model: Model) -> Iterator[Fault]:
+def find_latch_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's latches."""
     for latch in model.declared_latches:
         for row in latch.rows:
@@ -186,7 +186,7 @@ def latch_declaration_faults(model: Model) -> Iterator[Fault]:
         yield from _reaction_faults(model, "latches that are closed", "latches")
 
 
-def loop_declaration_faults(model: Model) -> Iterator[Fault]:
+def find_loop_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of declared closed forms."""
     q = set(mechanics_source.coordinates(model.mechanics))
     for loop in model.loops:
@@ -206,7 +206,7 @@ def loop_declaration_faults(model: Model) -> Iterator[Fault]:
             yield Fault(what, loop.where, "give one per dependent coordinate, or none")
 
 
-def added_load_faults(model: Model) -> Iterator[Fault]:
+def find_added_load_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of what was added."""
     yield from model.element_faults
     remedy = "give (point or frame, vector), or an actuator of SymPy"

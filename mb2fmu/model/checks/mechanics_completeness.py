@@ -25,7 +25,7 @@ from mb2fmu.units import BASE_UNITS, derive_rate_unit, parse_unit
 _ANGLE_INDEX = BASE_UNITS.index("rad")
 
 
-def speed_unit_faults(model: Model) -> Iterator[Fault]:
+def find_speed_unit_faults(model: Model) -> Iterator[Fault]:
     """Yield speeds that a kinematic equation (or their symbol) says to be q', in another unit than q per second.
 
     Radians count as pure numbers here, and where q or u is in 1, as what is not declared, nothing is compared. Where a
@@ -65,7 +65,7 @@ def _compare_rate_units(place: Coordinate, speed: Speed, *, factor: sm.Expr | in
     yield Fault(what, speed.where, f"give {speed.name} the unit {wanted.name}, or {place.name} another one")
 
 
-def mechanics_faults(model: Model) -> list[Fault]:
+def find_mechanics_faults(model: Model) -> list[Fault]:
     """Return faults of parts that are missing from the mechanics, or differ between mechanics and declarations."""
     speeds = mechanics_source.speeds(model.mechanics)
     coordinates = mechanics_source.coordinates(model.mechanics)
@@ -74,7 +74,7 @@ def mechanics_faults(model: Model) -> list[Fault]:
         *_start_faults(model, Speed, "speed", speeds.all, '0.0, "rad/s"'),
         *_duplicate_faults(model, coordinates, speeds.all),
         *_kinematic_faults(model, coordinates, speeds.all),
-        *speed_unit_faults(model),
+        *find_speed_unit_faults(model),
         *_constraint_faults(model, speeds),
         *_joint_faults(model, coordinates, speeds.all),
         *_body_faults(model),

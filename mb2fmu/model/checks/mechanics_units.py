@@ -45,7 +45,7 @@ _UNIT_NAMES: Mapping[Exponents, str] = {
 }
 
 
-def format_exponents(unit: Exponents) -> str:
+def format_unit_exponents(unit: Exponents) -> str:
     """Return exponents in Modelica's notation, without their factor: ``kg.m1.5/s2``."""
     unit = (*unit[:-1], 0)
     if unit in _UNIT_NAMES:

@@ -1,4 +1,4 @@
-"""From ``Model`` to ``ModelDefinition``: find all faults that need no equations, and raise them together.
+"""From ``Model`` to ``CheckedModel``: find all faults that need no equations, and raise them together.
 
 Check the default experiment: its numbers and signals.
 
@@ -25,26 +25,27 @@ from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.calculated_parameters import sort_calculated_parameters
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
-from mb2fmu.model.checks.constraint_level_checks import constraint_level_faults
+from mb2fmu.model.checks.constraint_level_checks import find_constraint_level_faults
 from mb2fmu.model.checks.contact_latch_and_loop_checks import (
     add_elements_to_mechanics,
-    added_load_faults,
-    contact_declaration_faults,
-    latch_declaration_faults,
-    loop_declaration_faults,
+    find_added_load_faults,
+    find_contact_declaration_faults,
+    find_latch_declaration_faults,
+    find_loop_declaration_faults,
 )
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
-from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file, mechanics_faults
+from mb2fmu.model.checks.mechanics_completeness import find_mechanics_faults, format_symbol_for_model_file
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
-from mb2fmu.model.checks.symbol_checks import symbol_faults
+from mb2fmu.model.checks.symbol_checks import find_symbol_faults
 from mb2fmu.model.checks.terminal_checks import (
-    array_faults,
-    model_terminal_faults,
+    find_array_faults,
+    find_terminal_faults,
     resolve_array_members,
     resolve_terminal_members,
 )
-from mb2fmu.model.declarations.appearance_declarations import LoadArrow, appearance_item_faults
+from mb2fmu.model.declarations.appearance_declarations import LoadArrow, find_appearance_item_faults
 from mb2fmu.model.declarations.declared_content_and_experiment import choose_communication_step, derive_rate_signals
 from mb2fmu.model.declarations.declared_events import (
     DeclaredEvent,
@@ -54,14 +55,13 @@ from mb2fmu.model.declarations.declared_events import (
 )
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.declarations.shared_event_clock import share_event_clocks
-from mb2fmu.model.model import Experiment, Model, OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.model import DeclaredExperiment, Model, OutputRequest
 from mb2fmu.model.quantity_declarations import (
     MISSING_VALUE,
     AuxiliaryState,
-    Constraint,
     ConstraintForce,
     Coordinate,
+    DeclaredConstraint,
     Input,
     Output,
     Parameter,
@@ -77,7 +77,7 @@ from mb2fmu.model.sources.record_based_mechanics import (
     NamedJoint,
     RecordBasedMechanics,
 )
-from mb2fmu.model.variable_naming import is_model_name, is_variable_name, output_variable_names, suggest_identifier
+from mb2fmu.model.variable_naming import is_model_name, is_variable_name, list_output_variable_names, suggest_identifier
 from mb2fmu.units import are_compatible_units, format_base_units, parse_unit
 
 MAX_STEPS = 1_000_000
@@ -113,14 +113,14 @@ def _model_experiment_faults(model: Model) -> Iterator[Fault]:
             yield Fault(what, experiment.where, f"give {rates[symbol].name} a signal of its own: {symbol}: …")
 
 
-def _complete_rate_signals(model: Model) -> Experiment:
+def _complete_rate_signals(model: Model) -> DeclaredExperiment:
     """Return the experiment, in which the rates of a prescribed motion follow its signal."""
     experiment = model.default_experiment
     rates = derive_rate_signals(experiment.signals, _declared_items(model, Input), model.given)
     return dataclasses.replace(experiment, signals={**experiment.signals, **rates}) if rates else experiment
 
 
-def _experiment_rules(experiment: Experiment) -> Iterator[tuple[bool, str, str]]:
+def _experiment_rules(experiment: DeclaredExperiment) -> Iterator[tuple[bool, str, str]]:
     """Yield (holds, message if it does not, remedy); comparisons with NaN never hold."""
     stop, step, tolerance = experiment.stop, experiment.step, experiment.tolerance
     yield 0.0 < stop < math.inf, f"the experiment's stop time is {stop}", "the start time is 0: give a stop > 0, in s"
@@ -144,7 +144,7 @@ def _experiment_rules(experiment: Experiment) -> Iterator[tuple[bool, str, str]]
         yield 0.0 < internal <= step, what, "give an internal_step in (0, step]"
 
 
-def _signal_faults(experiment: Experiment, symbol: sm.Expr, signal: sm.Expr) -> Iterator[Fault]:
+def _signal_faults(experiment: DeclaredExperiment, symbol: sm.Expr, signal: sm.Expr) -> Iterator[Fault]:
     """Yield signals of an experiment that are not finite functions of time alone."""
     inside = collect_expression_symbols(signal)
     others = sorted(map(str, (*inside.constants, *inside.functions_of_time)))
@@ -157,7 +157,7 @@ def _signal_faults(experiment: Experiment, symbol: sm.Expr, signal: sm.Expr) -> 
         yield Fault(f"the signal of {symbol} is {signal}", experiment.where, "give a finite signal")
 
 
-def event_faults(model: Model) -> Iterator[Fault]:
+def find_event_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of events that a model declares."""
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
     settable = (
@@ -262,7 +262,7 @@ def _normal_form(condition: sm.Basic) -> Hashable:
     return (condition,)
 
 
-def check_model(model: Model) -> ModelDefinition:
+def check_model(model: Model) -> CheckedModel:
     """Check a model: find every fault that needs no equations.
 
     Args:
@@ -277,13 +277,19 @@ def check_model(model: Model) -> ModelDefinition:
     headline = f"the model {model.name} cannot be used:"
     if not mechanics_source.is_mechanics_source(model.mechanics):
         raise ModelError(headline, [_mechanics_fault(model)])
-    added = [*_model_name_faults(model), *added_load_faults(model)]
+    added = [*_model_name_faults(model), *find_added_load_faults(model)]
     model = add_elements_to_mechanics(model)
     parameters, parameter_faults = sort_calculated_parameters(_declared_items(model, Parameter))
-    faults = [*added, *_declaration_faults(model), *mechanics_faults(model), *parameter_faults, *_further_faults(model)]
+    faults = [
+        *added,
+        *_declaration_faults(model),
+        *find_mechanics_faults(model),
+        *parameter_faults,
+        *_further_faults(model),
+    ]
     if faults:
         raise ModelError(headline, dict.fromkeys(faults))
-    return ModelDefinition(
+    return CheckedModel(
         name=model.name,
         description=model.description,
         mechanics=model.mechanics,
@@ -293,7 +299,7 @@ def check_model(model: Model) -> ModelDefinition:
         speeds=_order_records(_declared_items(model, Speed), mechanics_source.speeds(model.mechanics).all),
         auxiliary_states=_declared_items(model, AuxiliaryState),
         constraint_forces=_declared_items(model, ConstraintForce),
-        constraints=_declared_items(model, Constraint),
+        constraints=_declared_items(model, DeclaredConstraint),
         outputs=tuple(item for item in model.declared if isinstance(item, Output | OutputRequest)),
         potential_energy=model.potential,
         experiment=_complete_rate_signals(model),
@@ -317,12 +323,13 @@ def check_model(model: Model) -> ModelDefinition:
 def _further_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of every other part of a model: symbols, requests, experiment, connections, looks, events."""
     requests = _declared_items(model, OutputRequest)
-    yield from symbol_faults(model, collect_mechanics_expressions(model.mechanics, requests))
+    yield from find_symbol_faults(model, collect_mechanics_expressions(model.mechanics, requests))
     for request in requests:
         yield from _request_faults(model, request)
     parts = (
-        constraint_level_faults, _model_experiment_faults, model_terminal_faults, array_faults, _appearance_faults,
-        loop_declaration_faults, event_faults, contact_declaration_faults, latch_declaration_faults,
+        find_constraint_level_faults, _model_experiment_faults, find_terminal_faults, find_array_faults,
+        _appearance_faults, find_loop_declaration_faults, find_event_faults, find_contact_declaration_faults,
+        find_latch_declaration_faults,
     )  # fmt: skip
     for faults_of in parts:
         yield from faults_of(model)
@@ -368,7 +375,7 @@ def _declaration_faults(model: Model) -> Iterator[Fault]:
         yield from _number_faults(item)
         if isinstance(item, Coordinate | Speed) and item.kind not in {"fixed", "guess"}:
             yield Fault(f"the start of {item.name} cannot be {item.kind!r}", item.where, "take 'fixed' or 'guess'")
-        if not isinstance(item, Constraint) and not is_variable_name(item.name):
+        if not isinstance(item, DeclaredConstraint) and not is_variable_name(item.name):
             remedy = (
                 f"letters, digits and _, with dots and [indices] between: name={suggest_identifier(item.name, 'x')!r}"
             )
@@ -486,9 +493,9 @@ def _list_variable_names(model: Model) -> Iterator[tuple[str, str, str]]:
     dependent = mechanics_source.speeds(model.mechanics).dependent
     for item in model.declared:
         if isinstance(item, OutputRequest):
-            yield from ((name, f"output {item.name}", item.where) for name in output_variable_names(item))
+            yield from ((name, f"output {item.name}", item.where) for name in list_output_variable_names(item))
             continue
-        if isinstance(item, Constraint):  # its name is for messages
+        if isinstance(item, DeclaredConstraint):  # its name is for messages
             continue
         what = (
             f"output {item.name}" if isinstance(item, Output) else f"{_kind_name(item)} {getattr(item, 'symbol', '')}"
@@ -557,7 +564,7 @@ def _appearance_faults(model: Model) -> Iterator[Fault]:
             "pictures need an inertial frame, which the mechanics do not have", model.appearance_items[0].where, remedy
         )
     for item in model.appearance_items:
-        yield from (Fault(what, item.where, remedy) for what, remedy in appearance_item_faults(item, parameters))
+        yield from (Fault(what, item.where, remedy) for what, remedy in find_appearance_item_faults(item, parameters))
         if isinstance(item, LoadArrow) and not (_belongs_to_mechanics(model, item.load) or _is_pair(item.load)):
             remedy = "give one of the mechanics' loads or actuators, or a pair (point, vector)"
             yield Fault(f"an arrow is requested for {item.load}, which is none of them", item.where, remedy)

@@ -15,14 +15,14 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.declarations.declared_events import list_event_expressions
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import (
     AuxiliaryState,
-    Constraint,
     ConstraintForce,
     Coordinate,
+    DeclaredConstraint,
     Input,
     Output,
     Parameter,
@@ -62,8 +62,13 @@ class _KnownSymbols:
         self.parameters = declared(Parameter)
         self.inputs = declared(Input)
         self.forces = declared(ConstraintForce)
-        unilateral: tuple[DeclaredContact | DeclaredLatch, ...] = (*model.declared_contacts, *model.declared_latches)
-        self.multipliers = declared(Constraint) - {None} | {force for item in unilateral for force in item.forces}
+        unilateral: tuple[DeclaredContact | DeclaredMechanicalLatch, ...] = (
+            *model.declared_contacts,
+            *model.declared_latches,
+        )
+        self.multipliers = declared(DeclaredConstraint) - {None} | {
+            force for item in unilateral for force in item.forces
+        }
         self.states = declared(AuxiliaryState)
         self.coordinates: set[sm.Basic] = set(mechanics_source.coordinates(model.mechanics))
         self.speeds: set[sm.Basic] = set(speeds.all)
@@ -79,7 +84,7 @@ class _KnownSymbols:
         self.mistaken = (declared(Speed) | declared(Coordinate)) - self.functions
 
 
-def symbol_faults(model: Model, uses: Iterable[MechanicsExpression]) -> list[Fault]:
+def find_symbol_faults(model: Model, uses: Iterable[MechanicsExpression]) -> list[Fault]:
     """Return every fault of a symbol or function; each is reported once, with all its places.
 
     Args:

@@ -13,12 +13,12 @@ from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.declarations.declared_terminals import DeclaredArray, DeclaredTerminal, DeclaredTerminalMember
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Output, Parameter, Speed
-from mb2fmu.model.variable_naming import is_variable_name, output_variable_names
+from mb2fmu.model.variable_naming import is_variable_name, list_output_variable_names
 
 _DERIVATIVE_PREFIX = "der("
 
 
-def model_terminal_faults(model: Model) -> Iterator[Fault]:
+def find_terminal_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's terminals."""
     names = _variable_names(model)
     for name, count in Counter(terminal.name for terminal in model.terminals).items():
@@ -66,7 +66,7 @@ def _variable_names(model: Model) -> dict[sm.Expr | str, str]:
     names: dict[sm.Expr | str, str] = {}
     for item in model.declared:
         if isinstance(item, OutputRequest):
-            names.update((name, name) for name in output_variable_names(item))
+            names.update((name, name) for name in list_output_variable_names(item))
         elif isinstance(item, Output):
             names[item.name] = item.name
         elif isinstance(item, Parameter | Input | Coordinate | Speed | AuxiliaryState):
@@ -74,7 +74,7 @@ def _variable_names(model: Model) -> dict[sm.Expr | str, str]:
     return names
 
 
-def array_faults(model: Model) -> Iterator[Fault]:
+def find_array_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's arrays."""
     roles = _variable_roles(model)
     own = (item.name for item in model.declared if not isinstance(item, OutputRequest))
@@ -126,7 +126,7 @@ def _variable_roles(model: Model) -> dict[sm.Expr | str, tuple[str, str]]:
     roles: dict[sm.Expr | str, tuple[str, str]] = {}
     for item in model.declared:
         if isinstance(item, OutputRequest):
-            roles.update((name, (name, "output")) for name in output_variable_names(item))
+            roles.update((name, (name, "output")) for name in list_output_variable_names(item))
         elif isinstance(item, Output):
             roles[item.name] = (item.name, "output")
         elif isinstance(item, Input):

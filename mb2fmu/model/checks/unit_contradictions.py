@@ -7,8 +7,9 @@ from typing import Any
 
 import sympy as sm
 
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
-from mb2fmu.model.checks.mechanics_units import ENERGY, format_exponents, require_expression_units
+from mb2fmu.model.checks.mechanics_units import ENERGY, format_unit_exponents, require_expression_units
 from mb2fmu.model.checks.unit_exponent_equations import (
     Exponents,
     ExpressionUnitForm,
@@ -16,10 +17,9 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     UnitEquations,
     are_commensurable_units,
     exponents,
-    exponents_of_unit,
+    read_unit_exponents,
 )
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -27,7 +27,7 @@ from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.units import format_base_units, parse_unit
 
 
-def find_unit_contradictions(definition: ModelDefinition) -> tuple[str, ...]:
+def find_unit_contradictions(definition: CheckedModel) -> tuple[str, ...]:
     """Return one sentence for each contradiction of declared units that follows from no other.
 
     A bare number may have any unit, also a 1 that nobody writes. What is in ``1`` counts as not declared: one sentence
@@ -86,12 +86,12 @@ def _describe_missing_units(equations: UnitEquations, without: Mapping[Any, Any]
     for symbol, item in without.items():
         unit = equations.unit_of(symbol)
         if unit is not None and any(unit[:-1]) and all(power.denominator == 1 for power in unit[:-1]):
-            found.append(f"{item.name} (in {format_exponents(unit)})")
+            found.append(f"{item.name} (in {format_unit_exponents(unit)})")
     if found:
         yield f"declared in 1, though the mechanics give a unit: {', '.join(found)} → declare it"
 
 
-def _list_declared_expressions(definition: ModelDefinition) -> Iterator[tuple[str, sm.Expr, Exponents]]:
+def _list_declared_expressions(definition: CheckedModel) -> Iterator[tuple[str, sm.Expr, Exponents]]:
     """Yield (place in words, expression, unit) of what the declarations say by expressions."""
     for parameter in definition.parameters:
         if parameter.calculated:
@@ -107,7 +107,7 @@ def _list_declared_expressions(definition: ModelDefinition) -> Iterator[tuple[st
 
 
 def _read_unit(text: str) -> Exponents:
-    return exponents_of_unit(parse_unit(text))
+    return read_unit_exponents(parse_unit(text))
 
 
 def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
@@ -115,7 +115,7 @@ def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
     items = sorted((declared[s] for s in found.symbols if s in declared), key=lambda item: item.name)
     member_list = ", ".join(f"{item.name} in {item.unit}" for item in items)
     what = f"{found.place}: {found.expression}"
-    one, other = (format_exponents(side.known) for side in found.sides)
+    one, other = (format_unit_exponents(side.known) for side in found.sides)
     if are_commensurable_units(found.difference):
         scaled = (item for item in items if _read_unit(item.unit)[-1])
         remedies = [
@@ -124,7 +124,7 @@ def _describe(found: UnitContradiction, declared: Mapping[Any, Any]) -> str:
         remedy = f"declare {', '.join(remedies)}" if remedies else "convert it there"
         return f"{what} is taken in {other} as it stands ({member_list}) → {remedy}"
     if any(side.unknowns for side in found.sides):
-        return f"{what}: the units of the terms differ by {format_exponents(found.difference)} ({member_list})"
+        return f"{what}: the units of the terms differ by {format_unit_exponents(found.difference)} ({member_list})"
     if found.of_terms:
         return f"{what}: {one} and {other} are added or compared ({member_list})"
     return f"{what} is in {one}, where {other} is needed ({member_list})"

@@ -40,7 +40,7 @@ def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
     return (kg, m, s, *ZERO[3:])
 
 
-def exponents_of_unit(unit: UnitOfMeasurement) -> Exponents:
+def read_unit_exponents(unit: UnitOfMeasurement) -> Exponents:
     """Return the exponents of a unit; radians are pure numbers."""
     scale = Fraction(math.log10(unit.factor)).limit_denominator(10**9)
     return (*(each for base, each in zip(BASE_UNITS, unit.exponents, strict=True) if base != "rad"), scale)

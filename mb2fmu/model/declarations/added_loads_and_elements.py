@@ -16,7 +16,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics, RecordedLoad
 
@@ -90,7 +90,7 @@ class AddedLoadDeclarations:
                 f"{element!r} is no element",
                 "add one of docs/explanation/events.md, or what has a method add_to",
             )
-            self.element_faults.append(Fault(f"model.add: {what}", find_user_line(), remedy))
+            self.element_faults.append(Fault(f"model.add: {what}", find_user_source_line(), remedy))
             return element
         outside, name = self._adding, getattr(element, "name", None)
         self._adding = (*outside, name) if isinstance(name, str) else outside
@@ -112,7 +112,7 @@ class AddedLoadDeclarations:
         if potential is not None:
             self.known_potentials.append((loads, potential))
         element = self._adding[0] if self._adding else ""
-        self.added_loads += [_AddedLoad(load, find_user_line(), element) for load in loads]
+        self.added_loads += [_AddedLoad(load, find_user_source_line(), element) for load in loads]
 
     @property
     def accepts_bodies(self) -> bool:

@@ -19,7 +19,7 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 ShapeSize: TypeAlias = float | int | sm.Expr
 
@@ -198,7 +198,7 @@ class FlexibleMeshShape:
 AppearanceItem = VisualShape | PointTrace | LoadArrow | BodyWithoutInertiaPicture | FlexibleMeshShape
 
 
-def appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
+def find_appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
     """Yield (what is wrong, what to do) of a declaration by itself.
 
     Args:
@@ -281,7 +281,7 @@ class AppearanceDeclarations:
         """
         self.appearance_items.append(
             VisualShape(
-                body=body, shape=shape, at=at, along=along, color=color, opacity=opacity, where=find_user_line()
+                body=body, shape=shape, at=at, along=along, color=color, opacity=opacity, where=find_user_source_line()
             )
         )
 
@@ -310,13 +310,19 @@ class AppearanceDeclarations:
         shape = Cylinder(reach.magnitude(), radius)
         self.appearance_items.append(
             VisualShape(
-                body=body, shape=shape, at=middle, along=reach, color=color, opacity=opacity, where=find_user_line()
+                body=body,
+                shape=shape,
+                at=middle,
+                along=reach,
+                color=color,
+                opacity=opacity,
+                where=find_user_source_line(),
             )
         )
 
     def trace(self, point: Point, *, color: str = "") -> None:
         """Draw the path of a point."""
-        self.appearance_items.append(PointTrace(point=point, color=color, where=find_user_line()))
+        self.appearance_items.append(PointTrace(point=point, color=color, where=find_user_source_line()))
 
     def hide(self, *bodies: Any) -> None:
         """Leave bodies out of pictures that would show them by their mass centre and inertia.
@@ -324,7 +330,9 @@ class AppearanceDeclarations:
         Args:
             bodies: ``RigidBody`` and ``Particle`` objects of the mechanics; shapes of theirs are drawn all the same.
         """
-        self.appearance_items += [BodyWithoutInertiaPicture(body=body, where=find_user_line()) for body in bodies]
+        self.appearance_items += [
+            BodyWithoutInertiaPicture(body=body, where=find_user_source_line()) for body in bodies
+        ]
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
         """Draw a force (or torque, about its arrow) where it acts.
@@ -334,7 +342,7 @@ class AppearanceDeclarations:
             scale: m per N (or N·m); None: so that the largest fits into the picture.
             color: ``#rrggbb``.
         """
-        self.appearance_items.append(LoadArrow(load=load, scale=scale, color=color, where=find_user_line()))
+        self.appearance_items.append(LoadArrow(load=load, scale=scale, color=color, where=find_user_source_line()))
 
     def place_in(self, frame: ReferenceFrame, origin: Point) -> None:
         """Set the inertial frame and a point fixed in it, for pictures of mechanics that have none.

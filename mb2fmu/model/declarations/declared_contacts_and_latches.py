@@ -99,7 +99,7 @@ class DeclaredLatchConstraintRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredLatch:
+class DeclaredMechanicalLatch:
     """Position rows that are held together from one condition until another, in the user's symbols.
 
     Attributes:

@@ -20,7 +20,7 @@ Signal: TypeAlias = float | sm.Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class DeclaredExperiment:
     """The default experiment; the validation runs it too.
 
     Attributes:
@@ -121,7 +121,7 @@ class DeclaredModelContent:
     coordinates: tuple[Coordinate, ...]
     speeds: tuple[Speed, ...]
     auxiliary_states: tuple[AuxiliaryState, ...]
-    experiment: Experiment
+    experiment: DeclaredExperiment
     source: Path | None = None
     diagram: str = ""
     terminals: tuple[DeclaredTerminal, ...] = ()

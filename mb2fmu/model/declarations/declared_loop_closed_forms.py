@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,6 @@ class LoopClosedFormDeclarations:
                 tuple(map(sm.sympify, positive)),
                 tuple(map(sm.sympify, relation)),
                 name,
-                find_user_line(),
+                find_user_source_line(),
             )
         )

@@ -13,7 +13,7 @@ import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 PointAndFrame: TypeAlias = tuple[Point, ReferenceFrame]
 """A point and a frame of one body."""
@@ -73,7 +73,7 @@ SubjectKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class OutputKindRow:
+class OutputKindDefinition:
     """Facts of one output kind that its import, checks, names and units share; formulas stand with the formulations.
 
     Attributes:
@@ -91,38 +91,38 @@ class OutputKindRow:
     of_lagrangian: bool = False
 
 
-_JOINT_SPACE = OutputKindRow("coordinate or speed")
-_LAGRANGIAN_MOMENTUM = OutputKindRow("coordinate or speed", of_lagrangian=True)
-_ENERGY = OutputKindRow("mechanism", unit="J", of_lagrangian=True)
-_DIAGNOSTIC = OutputKindRow("mechanism", of_lagrangian=True)
+_JOINT_SPACE = OutputKindDefinition("coordinate or speed")
+_LAGRANGIAN_MOMENTUM = OutputKindDefinition("coordinate or speed", of_lagrangian=True)
+_ENERGY = OutputKindDefinition("mechanism", unit="J", of_lagrangian=True)
+_DIAGNOSTIC = OutputKindDefinition("mechanism", of_lagrangian=True)
 
-OUTPUT_KINDS: Mapping[OutputKind, OutputKindRow] = {
-    "position": OutputKindRow("located point", "located point", "m", vector=True),
-    "velocity": OutputKindRow("point", unit="m/s", vector=True),
-    "acceleration": OutputKindRow("point", unit="m/s2", vector=True),
-    "angular_velocity": OutputKindRow("frame", "frame", "rad/s", vector=True),
-    "angular_acceleration": OutputKindRow("frame", "frame", "rad/s2", vector=True),
-    "relative_velocity": OutputKindRow("located point", "frame", "m/s", vector=True),
-    "centre_of_mass": OutputKindRow("body", unit="m", vector=True),
-    "centre_of_mass_velocity": OutputKindRow("body", unit="m/s", vector=True),
-    "linear_momentum": OutputKindRow("body", unit="kg.m/s", vector=True),
-    "angular_momentum": OutputKindRow("body", "located point", "kg.m2/s", vector=True),
-    "orientation": OutputKindRow("oriented frame", "oriented frame"),
-    "distance": OutputKindRow("located point", unit="m"),
-    "force": OutputKindRow("load", unit="N"),
-    "power": OutputKindRow("load", unit="W"),
-    "multiplier": OutputKindRow("constraint row", unit="N", of_lagrangian=True),
+OUTPUT_KINDS: Mapping[OutputKind, OutputKindDefinition] = {
+    "position": OutputKindDefinition("located point", "located point", "m", vector=True),
+    "velocity": OutputKindDefinition("point", unit="m/s", vector=True),
+    "acceleration": OutputKindDefinition("point", unit="m/s2", vector=True),
+    "angular_velocity": OutputKindDefinition("frame", "frame", "rad/s", vector=True),
+    "angular_acceleration": OutputKindDefinition("frame", "frame", "rad/s2", vector=True),
+    "relative_velocity": OutputKindDefinition("located point", "frame", "m/s", vector=True),
+    "centre_of_mass": OutputKindDefinition("body", unit="m", vector=True),
+    "centre_of_mass_velocity": OutputKindDefinition("body", unit="m/s", vector=True),
+    "linear_momentum": OutputKindDefinition("body", unit="kg.m/s", vector=True),
+    "angular_momentum": OutputKindDefinition("body", "located point", "kg.m2/s", vector=True),
+    "orientation": OutputKindDefinition("oriented frame", "oriented frame"),
+    "distance": OutputKindDefinition("located point", unit="m"),
+    "force": OutputKindDefinition("load", unit="N"),
+    "power": OutputKindDefinition("load", unit="W"),
+    "multiplier": OutputKindDefinition("constraint row", unit="N", of_lagrangian=True),
     "momentum": _LAGRANGIAN_MOMENTUM,
     "coordinate_momentum": _LAGRANGIAN_MOMENTUM,
     "jacobi_integral": _ENERGY,
-    "reaction_force": OutputKindRow("joint or bodies", unit="N", vector=True),
-    "reaction_torque": OutputKindRow("joint or bodies", unit="N.m", vector=True),
-    "joint_effort": OutputKindRow("joint"),
+    "reaction_force": OutputKindDefinition("joint or bodies", unit="N", vector=True),
+    "reaction_torque": OutputKindDefinition("joint or bodies", unit="N.m", vector=True),
+    "joint_effort": OutputKindDefinition("joint"),
     "mass_matrix": _JOINT_SPACE,
     "gravity_effort": _JOINT_SPACE,
     "inverse_effort": _JOINT_SPACE,
-    "partial_velocity": OutputKindRow("point and speed"),
-    "partial_angular_velocity": OutputKindRow("frame and speed"),
+    "partial_velocity": OutputKindDefinition("point and speed"),
+    "partial_angular_velocity": OutputKindDefinition("frame and speed"),
     "position_residual": _DIAGNOSTIC,
     "velocity_residual": _DIAGNOSTIC,
     "constraint_rank": _DIAGNOSTIC,
@@ -417,6 +417,6 @@ class OutputDeclarations:
                 expressed_in=expressed_in,
                 representation=representation,
                 description=description,
-                where=find_user_line(),
+                where=find_user_source_line(),
             )
         )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 ConnectionKind = Literal["signal", "inflow", "outflow"]
 
@@ -102,7 +102,7 @@ class TerminalAndArrayDeclarations:
             for member, variable in members.items()
         ]
         made += [DeclaredTerminalMember(stray, "", flows[stray]) for stray in strays]
-        self.terminals.append(DeclaredTerminal(name, tuple(made), description, find_user_line()))
+        self.terminals.append(DeclaredTerminal(name, tuple(made), description, find_user_source_line()))
 
     def array(
         self,
@@ -128,5 +128,5 @@ class TerminalAndArrayDeclarations:
             shape: Sizes of its dimensions; one dimension unless given.
             description: One line.
         """
-        made = DeclaredArray(name, tuple(elements), _array_shape(elements, shape), description, find_user_line())
+        made = DeclaredArray(name, tuple(elements), _array_shape(elements, shape), description, find_user_source_line())
         self.arrays.append(made)

@@ -11,7 +11,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.elements.coulomb_friction import declare_friction
-from mb2fmu.model.elements.element_attachment import AttachmentPlace, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_attachment import AttachmentPlace, find_attachment_faults, make_element_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.supported_functions import sticking_sign
 
@@ -41,7 +41,7 @@ class Clutch(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment and numbers."""
-        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in find_attachment_faults(self.on, model))
         yield from self.negative("capacity", self.capacity)
         peak, drag = sm.sympify(self.peak), sm.sympify(self.drag)
         if peak.is_number and not peak >= 1:
@@ -51,7 +51,7 @@ class Clutch(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters, input and outputs."""
-        at = make_attachment(self.on, model)
+        at = make_element_attachment(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "effort fully pressed", low=0.0)
         pressed = self.engagement
         if pressed is None:
@@ -83,14 +83,14 @@ class OneWayClutch(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment and capacity."""
-        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in find_attachment_faults(self.on, model))
         yield from self.negative("capacity", self.capacity)
         if sm.sympify(self.capacity).is_zero:
             yield self.fault("capacity is 0: it would transmit nothing", "give a number > 0")
 
     def declare(self, model: Model) -> None:
         """Declare load, parameter and outputs."""
-        at = make_attachment(self.on, model)
+        at = make_element_attachment(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "largest effort", low=0.0)
         sense = sticking_sign(at.speed, sm.S.One)
         declare_friction(model, self.name, at, capacity * (1 - sense) / 2, at.speed, sense)

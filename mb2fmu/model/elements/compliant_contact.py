@@ -15,11 +15,11 @@ from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ContactSu
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.robot_link_contact import (
     express_surface_in_ground,
+    find_link_contact_faults,
     find_surface_carrier,
     form_relative_contact_motion,
-    link_contact_faults,
-    list_contact_points,
     make_link_load,
+    resolve_link_contact_points,
 )
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
@@ -111,7 +111,7 @@ class Contact(NamedElement):
     def points(self) -> list[Any]:
         """The points of the body that touch."""
         if isinstance(self.body, str):
-            found: list[Any] = list_contact_points(self.body, self.at)
+            found: list[Any] = resolve_link_contact_points(self.body, self.at)
             return found
         if self.at is None:
             return [self.body.masscenter]
@@ -133,7 +133,7 @@ class Contact(NamedElement):
     def _shape_faults(self, model: Model) -> Iterator[tuple[str, str]]:
         """Yield (what, remedy) for bodies, surface and points that cannot touch."""
         if isinstance(model.mechanics, RecordBasedMechanics):
-            yield from link_contact_faults(self.body, self.at, self.surface, model.mechanics)
+            yield from find_link_contact_faults(self.body, self.at, self.surface, model.mechanics)
             return
         bodies = mechanics_source.bodies(model.mechanics)
         carrier = self.surface.body if isinstance(self.surface, ContactSurface) else None

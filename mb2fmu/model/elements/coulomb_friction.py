@@ -12,8 +12,8 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_attachment import (
     AttachmentPlace,
     ElementAttachment,
-    attachment_faults,
-    make_attachment,
+    find_attachment_faults,
+    make_element_attachment,
 )
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.supported_functions import sticking_sign
@@ -67,7 +67,7 @@ class CoulombFriction(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment, coefficients and curve."""
-        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in find_attachment_faults(self.on, model))
         for part in ("kinetic", "static", "normal", "stribeck"):
             yield from self.negative(part, getattr(self, part))
         if (self.kinetic is None) == (self.curve is None):
@@ -90,7 +90,7 @@ class CoulombFriction(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and outputs."""
-        at = make_attachment(self.on, model)
+        at = make_element_attachment(self.on, model)
         drive = self.parameter(model, "drive", self.drive, at.speed_unit, "speed of the surface") if self.drive else 0
         slip = at.speed - drive
         sliding, static = self._law(model, "1" if self.normal is not None else at.effort_unit, at.speed_unit)

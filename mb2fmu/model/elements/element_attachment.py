@@ -80,7 +80,7 @@ class ElementAttachment:
                 model.add_loads((place, sense * effort * along))
 
 
-def attachment_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
+def find_attachment_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if there is nothing that an element could act on."""
     remedy = "give a PinJoint or PrismaticJoint, (point, point, direction) or (frame, frame, axis)"
     if isinstance(model.mechanics, RecordBasedMechanics):
@@ -104,13 +104,13 @@ def attachment_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
         yield "its direction is zero", "give a unit vector, such as N.x"
     else:
         try:
-            make_attachment(on, model)
+            make_element_attachment(on, model)
         except (ValueError, TypeError) as error:
             yield f"the speed is not known: {' '.join(str(error).split())}", "connect both with the mechanism"
 
 
-def make_attachment(on: AttachmentPlace, model: Model) -> ElementAttachment:
-    """Return the attachment of an element without :func:`attachment_faults`."""
+def make_element_attachment(on: AttachmentPlace, model: Model) -> ElementAttachment:
+    """Return the attachment of an element without :func:`find_attachment_faults`."""
     if isinstance(on, str):
         robot = model.mechanics
         assert isinstance(robot, RecordBasedMechanics)

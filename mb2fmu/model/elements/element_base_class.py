@@ -11,7 +11,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.variable_naming import is_variable_name
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class NamedElement(ABC):
     """
 
     name: str
-    where: str = field(default_factory=find_user_line, compare=False, kw_only=True, repr=False)
+    where: str = field(default_factory=find_user_source_line, compare=False, kw_only=True, repr=False)
 
     def add_to(self, model: Model) -> Iterable[Fault]:
         """Declare the element, or return the faults that prevent it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import sympy as sm
 from sympy.physics.mechanics import Point
 
-from mb2fmu.model.elements.element_attachment import attachment_faults
+from mb2fmu.model.elements.element_attachment import find_attachment_faults
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics, RecordedLoad
 
@@ -26,7 +26,7 @@ def is_link_point_pair(on: object) -> TypeGuard[tuple[NamedFramePoint, NamedFram
     return isinstance(on, tuple) and len(on) == 2 and all(isinstance(point, NamedFramePoint) for point in on)
 
 
-def link_distance(
+def form_link_point_distance(
     on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics
 ) -> tuple[sm.Expr, sm.Expr]:
     """Return the distance of two points of links, and its rate."""
@@ -35,11 +35,11 @@ def link_distance(
     return length, sm.Add(*(x * v for x, v in zip(way, speed, strict=True))) / length
 
 
-def link_pull_forces(
+def make_link_pull_forces(
     on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics, pull: sm.Expr
 ) -> list[RecordedLoad]:
     """Return the forces that draw two points of links together; none on what stands still."""
-    length, way = link_distance(on, mechanics)[0], _relative_motion(on, mechanics)[0]
+    length, way = form_link_point_distance(on, mechanics)[0], _relative_motion(on, mechanics)[0]
     return [
         mechanics.force(point.frame, [sign * pull * x / length for x in way], offset=point.offset)
         for point, sign in zip(on, (1, -1), strict=True)
@@ -75,7 +75,7 @@ def _link_pair_faults(
         yield "both ends stand still", "give a point of a link that moves"
 
 
-def pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
+def find_pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) if it is neither two connected points nor a joint with a coordinate."""
     if isinstance(model.mechanics, RecordBasedMechanics) and is_link_point_pair(on):
         yield from _link_pair_faults(on, model.mechanics)
@@ -91,7 +91,7 @@ def pathway_or_joint_faults(on: Any, model: Model) -> Iterator[tuple[str, str]]:
     elif isinstance(on, tuple):
         yield f"it acts on {on!r}", "give two points, or a joint"
     else:
-        yield from attachment_faults(on, model)
+        yield from find_attachment_faults(on, model)
 
 
 def _unconnected_faults(first: Point, second: Point) -> Iterator[tuple[str, str]]:

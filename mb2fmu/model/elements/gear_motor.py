@@ -11,7 +11,7 @@ from sympy.physics.mechanics import PinJoint, Point, PrismaticJoint, ReferenceFr
 from sympy.physics.vector import Vector, outer
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import ElementAttachment, attachment_faults, make_attachment
+from mb2fmu.model.elements.element_attachment import ElementAttachment, find_attachment_faults, make_element_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources import mechanics_source
 
@@ -69,7 +69,7 @@ class GearMotor(NamedElement):
         if isinstance(self.on, tuple) and any(isinstance(place, Point) for place in self.on):
             yield self.fault("it acts on points", "give a pin or prismatic joint, or (frame, frame, axis)")
             return
-        yield from (self.fault(what, remedy) for what, remedy in attachment_faults(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in find_attachment_faults(self.on, model))
         if not model.accepts_bodies:
             remedy = "add its energy, inertia (ratio u)²/2, to the Lagrangian, and its torque by model.add_loads"
             yield self.fault("a LagrangesMethod takes no rotor", remedy)
@@ -97,7 +97,7 @@ class GearMotor(NamedElement):
 
     def declare(self, model: Model) -> None:
         """Declare rotor, loads, parameters and outputs."""
-        at = make_attachment(self.on, model)
+        at = make_element_attachment(self.on, model)
         unit = "1" if at.turns else "rad/m"
         ratio = self.parameter(model, "ratio", self.ratio, unit, "turns of the rotor by the joint's motion")
         rotor, base, along = self._rotor(model, at, ratio)

@@ -13,8 +13,8 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.elements.element_attachment import (
     AttachmentPlace,
     ElementAttachment,
-    attachment_faults,
-    make_attachment,
+    find_attachment_faults,
+    make_element_attachment,
 )
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.rigid_impact import Impact
@@ -38,11 +38,11 @@ class _PushingElement(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of attachment, stiffness and damping."""
-        attachment = [*attachment_faults(self.on, model)]
+        attachment = [*find_attachment_faults(self.on, model)]
         yield from (self.fault(what, remedy) for what, remedy in attachment)
         for part in ("stiffness", "damping"):
             yield from self.negative(part, getattr(self, part))
-        if not attachment and self.position is None and make_attachment(self.on, model).position is None:
+        if not attachment and self.position is None and make_element_attachment(self.on, model).position is None:
             yield self.fault("the angle between the frames is not known", "give it as position, or give the joint")
 
     def _pushes(self, model: Model, at: ElementAttachment, bounds: tuple[sm.Expr | None, sm.Expr | None]) -> None:
@@ -122,7 +122,7 @@ class HardStop(_PushingElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and output."""
-        at = make_attachment(self.on, model)
+        at = make_element_attachment(self.on, model)
         given = (("lower", self.lower), ("upper", self.upper))
         bounds = [
             None if bound is None else self.parameter(model, part, bound, at.position_unit, f"{part} stop")
@@ -198,7 +198,7 @@ class Backlash(_PushingElement):
 
     def declare(self, model: Model) -> None:
         """Declare load, parameters and output."""
-        at = make_attachment(self.on, model) if self.ratio is None else self._geared(model)
+        at = make_element_attachment(self.on, model) if self.ratio is None else self._geared(model)
         play = self.parameter(model, "play", self.play, at.position_unit, "from one end to the other", low=0.0)
         middle = sm.S.Zero
         if self.middle != 0:
@@ -212,7 +212,7 @@ class Backlash(_PushingElement):
         assert self.ratio is not None
         ratio = self.parameter(model, "ratio", self.ratio, "1", "how many times as fast the first turns")
         first, second, axis = self.on
-        fast, slow = (make_attachment((None, frame, axis), model) for frame in (first, second))
+        fast, slow = (make_element_attachment((None, frame, axis), model) for frame in (first, second))
         position = sm.sympify(self.position[1]) - sm.sympify(self.position[0]) / ratio
         return _GearedAttachment(
             turns=True,

@@ -11,9 +11,9 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import ElementAttachment, make_attachment
+from mb2fmu.model.elements.element_attachment import ElementAttachment, make_element_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
-from mb2fmu.model.elements.element_pathways import is_point_pair, pathway_or_joint_faults
+from mb2fmu.model.elements.element_pathways import find_pathway_or_joint_faults, is_point_pair
 from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class HydraulicCylinder(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of places and numbers."""
-        yield from (self.fault(what, remedy) for what, remedy in pathway_or_joint_faults(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in find_pathway_or_joint_faults(self.on, model))
         for part in ("area", "stroke", "dead_volume", "bulk_modulus"):
             yield from self.not_positive(part, getattr(self, part))
         if self.rod_area is not None:
@@ -123,7 +123,7 @@ class HydraulicCylinder(NamedElement):
             with restore_frames_and_points(list(self.on)):
                 length, rate = pathway.length, pathway.extension_velocity
         else:
-            place = make_attachment(self.on, model)
+            place = make_element_attachment(self.on, model)
             assert place.position is not None  # a joint has a coordinate
             length, rate = place.position, place.speed
         area = self.parameter(model, "area", self.area, "m2", "of the piston", low=0.0)

@@ -13,7 +13,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatch, DeclaredLatchConstraintRow
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatchConstraintRow, DeclaredMechanicalLatch
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 
@@ -208,7 +208,7 @@ class Latch(NamedElement):
             near = (side for row in self.each for side in (row.position <= bound, row.position >= -bound))
             close = sm.And(close, *near)
         model.declared_latches.append(
-            DeclaredLatch(
+            DeclaredMechanicalLatch(
                 name=self.name,
                 rows=tuple(self._row(model, row) for row in self.each),
                 close=close,

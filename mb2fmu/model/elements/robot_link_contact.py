@@ -19,14 +19,16 @@ _ORIGIN = Point("ground")
 """Stand for the robot's ground, so that surfaces find distances as they do between SymPy's points."""
 
 
-def list_contact_points(body: str, at: Any) -> list[NamedFramePoint]:
+def resolve_link_contact_points(body: str, at: Any) -> list[NamedFramePoint]:
     """Return the points of a link that touch: its origin, or those given."""
     if at is None:
         return [NamedFramePoint(body)]
     return [at] if isinstance(at, NamedFramePoint) else [*at]
 
 
-def link_contact_faults(body: Any, at: Any, surface: Any, mechanics: RecordBasedMechanics) -> Iterator[tuple[str, str]]:
+def find_link_contact_faults(
+    body: Any, at: Any, surface: Any, mechanics: RecordBasedMechanics
+) -> Iterator[tuple[str, str]]:
     """Yield (what, remedy) for a link, points and a surface that cannot touch."""
     links = [name for name in mechanics.frames if not mechanics.is_fixed_in_ground(name)]
     if body not in links:
@@ -65,7 +67,7 @@ def find_surface_carrier(mechanics: RecordBasedMechanics, surface: ContactSurfac
 
 def _readable_points(body: str, at: Any) -> list[NamedFramePoint]:
     """Return the points that touch; none where one is no point."""
-    found = list_contact_points(body, at) if at is None or isinstance(at, NamedFramePoint | Sequence) else []
+    found = resolve_link_contact_points(body, at) if at is None or isinstance(at, NamedFramePoint | Sequence) else []
     return found if all(isinstance(point, NamedFramePoint) for point in found) else []
 
 

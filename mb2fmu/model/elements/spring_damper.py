@@ -11,14 +11,14 @@ from sympy.physics.mechanics import ForceActuator, LinearPathway, Point
 from sympy.physics.mechanics.joint import Joint
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.element_attachment import make_attachment
+from mb2fmu.model.elements.element_attachment import make_element_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.element_pathways import (
+    find_pathway_or_joint_faults,
+    form_link_point_distance,
     is_link_point_pair,
     is_point_pair,
-    link_distance,
-    link_pull_forces,
-    pathway_or_joint_faults,
+    make_link_pull_forces,
 )
 from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
@@ -66,7 +66,7 @@ class SpringDamper(NamedElement):
 
     def faults(self, model: Model) -> Iterator[Fault]:
         """Yield faults of places and numbers."""
-        yield from (self.fault(what, remedy) for what, remedy in pathway_or_joint_faults(self.on, model))
+        yield from (self.fault(what, remedy) for what, remedy in find_pathway_or_joint_faults(self.on, model))
         for part in ("stiffness", "damping"):
             yield from self.negative(part, getattr(self, part))
         if self.stiffness is not None and self.law is not None:
@@ -99,11 +99,11 @@ class SpringDamper(NamedElement):
             model.add_loads(ForceActuator(-pull, pathway))
             effort, unit, at = "force", "N", "m"
         elif isinstance(model.mechanics, RecordBasedMechanics) and is_link_point_pair(self.on):
-            stretch, pull = self._pull(model, *link_distance(self.on, model.mechanics), ("m", "N"))
-            model.add_loads(*link_pull_forces(self.on, model.mechanics, pull))
+            stretch, pull = self._pull(model, *form_link_point_distance(self.on, model.mechanics), ("m", "N"))
+            model.add_loads(*make_link_pull_forces(self.on, model.mechanics, pull))
             effort, unit, at = "force", "N", "m"
         else:
-            place = make_attachment(self.on, model)
+            place = make_element_attachment(self.on, model)
             assert place.position is not None  # a joint has a coordinate
             units = (place.position_unit, place.effort_unit)
             stretch, pull = self._pull(model, place.position, place.speed, units)

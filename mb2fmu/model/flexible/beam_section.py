@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +87,4 @@ def _is_length(value: Any) -> bool:
 
 def _section_error(what: str, remedy: str) -> ModelError:
     """Return the error of a section that does not exist."""
-    return ModelError("the section of a beam cannot be used:", [Fault(what, find_user_line(), remedy)])
+    return ModelError("the section of a beam cannot be used:", [Fault(what, find_user_source_line(), remedy)])

@@ -42,7 +42,7 @@ def triangulate_node_surface(data: ModalData, faces: Any, where: str) -> Triangl
     return data.nodes[used], np.vstack([triangles, triangles[:, ::-1]]), data.modes[:, used]
 
 
-def tube_surface(data: ModalData, outline: Any) -> Triangles:
+def make_tube_surface(data: ModalData, outline: Any) -> Triangles:
     """Return a tube along nodes that lie on a line: an outline at each, turned with its section.
 
     Args:

@@ -23,13 +23,13 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.appearance_declarations import FlexibleMeshShape
 from mb2fmu.model.flexible.beam_modal_data import BeamProperties, BeamTheory, make_beam_modal_data
 from mb2fmu.model.flexible.beam_section import BeamSection
-from mb2fmu.model.flexible.bending_surface import make_section_outline, triangulate_node_surface, tube_surface
+from mb2fmu.model.flexible.bending_surface import make_section_outline, make_tube_surface, triangulate_node_surface
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
 from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
 from mb2fmu.model.flexible.sid_data import read_sid_data
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variable_naming import is_variable_name
 
@@ -104,7 +104,7 @@ class FlexibleBody:
         start: Sequence[float] | None = None,
         interfaces: Mapping[str, int] | None = None,
     ) -> None:
-        where = find_user_line()
+        where = find_user_source_line()
         data = make_modal_data(
             nodes=nodes,
             mass=mass,
@@ -174,7 +174,7 @@ class FlexibleBody:
         Raises:
             ModelError: With every fault of the numbers.
         """
-        where = find_user_line()
+        where = find_user_source_line()
         properties = BeamProperties(length, E, rho, section, G, theory, rotary_inertia, axis, ends)
         data = make_beam_modal_data(
             properties, modes, up_to, foreshortening=foreshortening, damping=damping, stations=stations, where=where
@@ -218,7 +218,7 @@ class FlexibleBody:
         Raises:
             ModelError: With every fault of the matrices and interfaces.
         """
-        where = find_user_line()
+        where = find_user_source_line()
         X = np.asarray(nodes, dtype=float)
         reduced = reduce_finite_elements(K, M, X, interfaces, modes, _limit_in_hertz(up_to), where)
         padding = scipy.sparse.csr_array((3 * len(interfaces), 3 * len(interfaces)))
@@ -270,7 +270,7 @@ class FlexibleBody:
         Raises:
             ModelError: With everything of the files that is not read.
         """
-        where = find_user_line()
+        where = find_user_source_line()
         model = read_calculix_files(job, millimetres=millimetres)
         missing = [label for label in interfaces if not model.node_sets.get(label.upper())]
         if missing:
@@ -308,7 +308,7 @@ class FlexibleBody:
         Raises:
             ModelError: With everything of the file that is not read.
         """
-        where = find_user_line()
+        where = find_user_source_line()
         data, interfaces = read_sid_data(path)
         given = data.arrays() | ({} if damping is None else {"damping": damping})
         body = cls(name, **given, start=start, interfaces=interfaces)
@@ -385,7 +385,7 @@ class FlexibleBody:
         if self.data.rotations is None or np.any(np.isnan(self.data.rotations[:, number])):
             what = f"how node {number} of {self.name} turns is not known"
             remedy = "give rotations=…, (m, n, 3); of finite elements an interface of nodes that do not lie on a line"
-            raise ModelError("a node has no frame:", [Fault(what, find_user_line(), remedy)])
+            raise ModelError("a node has no frame:", [Fault(what, find_user_source_line(), remedy)])
         if number not in self._frames:
             angles = [self._combine(self.data.rotations[:, number, i]) for i in range(3)]
             turning = [i for i in range(3) if angles[i] != 0]
@@ -474,12 +474,12 @@ class FlexibleBody:
         Raises:
             ModelError: If faces are no triangles of the nodes.
         """
-        where = find_user_line()
+        where = find_user_source_line()
         if sum(given is not None for given in (faces, radius, box)) != 1:
             fault = Fault("one of faces, radius and box says what is drawn", where, "give one of them")
             raise ModelError("the flexible body cannot be drawn:", [fault])
         if faces is None:
-            vertices, triangles, shapes = tube_surface(self.data, make_section_outline(radius, box))
+            vertices, triangles, shapes = make_tube_surface(self.data, make_section_outline(radius, box))
         else:
             vertices, triangles, shapes = triangulate_node_surface(self.data, faces, where)
         carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
@@ -591,7 +591,7 @@ class FlexibleBody:
             what, remedy = f"{self.name} has no node {node!r}", f"its nodes are 0 to {n - 1}"
             if self.interfaces:
                 remedy += f", its interfaces {', '.join(self.interfaces)}"
-            raise ModelError("no such node:", [Fault(what, find_user_line(), remedy)])
+            raise ModelError("no such node:", [Fault(what, find_user_source_line(), remedy)])
         return int(node) % n
 
     def _combine(self, shares: Array) -> sm.Expr:

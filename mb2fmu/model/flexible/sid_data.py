@@ -27,7 +27,7 @@ from mb2fmu.model.flexible.flexible_body_equivalent import (
     find_flexible_body_equivalent,
 )
 from mb2fmu.model.flexible.modal_data import ModalData
-from mb2fmu.model.flexible.sid_file import SidFile, SidTerm, read_sid_file
+from mb2fmu.model.flexible.sid_file import SidFile, SidTaylorExpansion, read_sid_file
 
 Array = npt.NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def read_sid_data(path: Path | str) -> tuple[ModalData, dict[str, int]]:
     return data, {name: number for number, name in enumerate(file.nodes)}
 
 
-def _rotations(node: Mapping[str, SidTerm], m: int) -> Array:
+def _rotations(node: Mapping[str, SidTaylorExpansion], m: int) -> Array:
     """Return ψ of a node, shape (m, 3); NaN where the file has none."""
     return node["psi"].constant().T if "psi" in node else np.full((m, 3), np.nan)
 

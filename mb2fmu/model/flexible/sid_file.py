@@ -36,7 +36,7 @@ _SETTING = re.compile(r"([A-Za-z]\w*)\s*(?:\(\s*\d+\s*\))?\s*=\s*(.*)$")
 
 
 @dataclass(slots=True)
-class SidTerm:
+class SidTaylorExpansion:
     """One array m0 + Σ m1_k q_k.
 
     Attributes:
@@ -85,8 +85,8 @@ class SidFile:
     path: Path
     mass: float
     modes: int
-    terms: Mapping[str, SidTerm]
-    nodes: Mapping[str, Mapping[str, SidTerm]]
+    terms: Mapping[str, SidTaylorExpansion]
+    nodes: Mapping[str, Mapping[str, SidTaylorExpansion]]
     reference_frames: Mapping[str, str]
 
 
@@ -114,18 +114,18 @@ class _SidLineReader:
         self.path = path
         self.faults: list[Fault] = []
         self.numbers: dict[str, float] = {}
-        self.terms: dict[str, SidTerm] = {}
-        self.nodes: dict[str, dict[str, SidTerm]] = {}
+        self.terms: dict[str, SidTaylorExpansion] = {}
+        self.nodes: dict[str, dict[str, SidTaylorExpansion]] = {}
         self.frames: dict[str, str] = {}
         self._node: str | None = None
-        self._term: SidTerm | None = None
+        self._term: SidTaylorExpansion | None = None
 
     def take(self, number: int, line: str) -> None:
         """Read a line; those before ``new modal`` are a title."""
         if entry := _ENTRY.match(line):
             self._take_entry(number, entry)
         elif line in GLOBAL_TERMS or line in NODE_TERMS:
-            self._term = SidTerm(number)
+            self._term = SidTaylorExpansion(number)
             home = self.terms if self._node is None else self.nodes[self._node]
             home[line] = self._term
         elif line.startswith("end "):

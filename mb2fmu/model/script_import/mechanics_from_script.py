@@ -16,7 +16,7 @@ from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.script_run import run_script
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts_mechanics_source import get_method_of_joints_method
 
@@ -56,7 +56,9 @@ class ScriptMechanics:
         if name in known:
             return known[name]
         near = difflib.get_close_matches(name, known, n=1) or sorted(known)[:8]
-        fault = Fault(f"the script's mechanics have no {kind} {name!r}", find_user_line(), f"it has {', '.join(near)}")
+        fault = Fault(
+            f"the script's mechanics have no {kind} {name!r}", find_user_source_line(), f"it has {', '.join(near)}"
+        )
         raise ModelError("the script has changed, or a name is misspelt:", [fault])
 
 

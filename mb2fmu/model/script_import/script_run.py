@@ -41,7 +41,7 @@ from mb2fmu.model.script_import.script_instrumentation import (
     read_script_parts,
 )
 from mb2fmu.model.script_import.script_mechanics_makers import call_script_mechanics_makers
-from mb2fmu.model.script_import.script_sandbox import enter_script_sandbox, script_builtins
+from mb2fmu.model.script_import.script_sandbox import enter_script_sandbox, make_script_builtins
 from mb2fmu.model.script_import.stand_in_packages import install_package_stand_ins
 from mb2fmu.temporary_files import make_temporary_folder
 
@@ -110,7 +110,7 @@ def run_script(
     with ExitStack() as stack:
         scratch = stack.enter_context(make_temporary_folder("run the script"))
         stack.enter_context(enter_script_sandbox(path, scratch))
-        variables["__builtins__"] = script_builtins(make_recording_builtin_zip(values))
+        variables["__builtins__"] = make_script_builtins(make_recording_builtin_zip(values))
         stack.enter_context(install_package_stand_ins(make_package_stand_ins(integration, values)))
         stack.enter_context(_main_module(variables))
         stack.enter_context(record_created_mechanics(noted, defer=defer))

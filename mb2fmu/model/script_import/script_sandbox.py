@@ -95,7 +95,7 @@ def _redirected_files(home: Path, scratch: Path) -> Iterator[None]:
         os.mkdir = made
 
 
-def script_builtins(noting_zip: Any) -> dict[str, Any]:
+def make_script_builtins(noting_zip: Any) -> dict[str, Any]:
     """Return builtins for the script's own code: nothing is asked, ``zip`` is noted, notebooks' names are there."""
 
     def refuse_input(prompt: object = "", /) -> str:

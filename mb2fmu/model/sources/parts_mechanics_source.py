@@ -14,7 +14,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Parts:
     u_auxiliary: Sequence[sm.Expr] = ()
 
     def __post_init__(self) -> None:
-        faults = list(self._faults(find_user_line()))
+        faults = list(self._faults(find_user_source_line()))
         if faults:
             raise ModelError("the parts do not make a mechanism:", faults)
 

@@ -15,7 +15,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.source_location import find_user_line
+from mb2fmu.model.source_location import find_user_source_line
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]
 MotionVectorWord = Literal["position", "velocity", "angular velocity"]
@@ -219,12 +219,14 @@ class RecordBasedMechanics:
             axes: Name of the frame along whose axes the components are; empty: the ground's.
         """
         point = NamedFramePoint(frame, _read_three_values(offset, float))
-        return RecordedLoad(point, _read_three_values(components, sm.sympify), self._axes(axes), find_user_line())
+        return RecordedLoad(
+            point, _read_three_values(components, sm.sympify), self._axes(axes), find_user_source_line()
+        )
 
     def torque(self, frame: str, components: Sequence[Any], *, axes: str = "") -> RecordedLoad:
         """Return a torque on a link, N·m, for ``model.add_loads``; the arguments are those of :meth:`force`."""
         return RecordedLoad(
-            NamedFrame(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_line()
+            NamedFrame(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_source_line()
         )
 
     def add_force(

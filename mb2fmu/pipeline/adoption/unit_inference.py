@@ -28,7 +28,7 @@ from mb2fmu.model.checks.mechanics_units import (
     MASS,
     RATE,
     TORQUE,
-    format_exponents,
+    format_unit_exponents,
     require_expression_units,
 )
 from mb2fmu.model.checks.unit_exponent_equations import (
@@ -110,7 +110,7 @@ def format_inferred_unit(unit: Exponents, *, angular: bool = False) -> str:
         return {ZERO: "rad", RATE: "rad/s"}.get(unit, "rad/s2")
     if angular and unit in {TORQUE, exponents(1, 2, -1)}:
         return "N.m/rad" if unit == TORQUE else "N.m.s/rad"
-    return "1" if any(each.denominator != 1 for each in unit) else format_exponents(unit)
+    return "1" if any(each.denominator != 1 for each in unit) else format_unit_exponents(unit)
 
 
 def _wish_by_name(equations: UnitEquations, symbol: sm.Expr, wishes: Iterable[tuple[str, Exponents]]) -> None:

@@ -16,7 +16,7 @@ from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
-from mb2fmu.model import ModelDefinition
+from mb2fmu.model import CheckedModel
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions, refuse_unknown_options
@@ -25,7 +25,7 @@ from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
 AnyModel = mb2fmu.model.Model | Path | str
-DerivableModel = AnyModel | ModelDefinition
+DerivableModel = AnyModel | CheckedModel
 
 
 def load(
@@ -97,17 +97,17 @@ def derive(
 
 def load_and_import_model(
     model: DerivableModel, arguments: Mapping[str, Any] | None, stage: StageStopwatch
-) -> tuple[ModelDefinition, Mechanism]:
+) -> tuple[CheckedModel, Mechanism]:
     """Load and check a model, and read its mechanism, with its loops closed at the start."""
     with stage("load"):
         loaded = load(model, arguments) if isinstance(model, Path | str) else model
     with stage("check"):
-        definition = loaded if isinstance(loaded, ModelDefinition) else mb2fmu.model.check_model(loaded)
+        definition = loaded if isinstance(loaded, CheckedModel) else mb2fmu.model.check_model(loaded)
     with stage("read"):
         return definition, mechanism.solve_loop_closure_start_values(_read_mechanism(definition))
 
 
-def _read_mechanism(definition: ModelDefinition) -> Mechanism:
+def _read_mechanism(definition: CheckedModel) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
         case PrebuiltMechanism() as prebuilt:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model import DeclaredModelContent, ModelDefinition
+    from mb2fmu.model import CheckedModel, DeclaredModelContent
     from mb2fmu.validation import ValidationResult
     from mb2fmu.validation.comparison.variable_error_table import VariableErrorTable
     from mb2fmu.visualization import Scene
@@ -62,7 +62,7 @@ class Derivation:
         treated: How holonomic constraints are treated, and why; empty where there are none.
     """
 
-    checked: ModelDefinition
+    checked: CheckedModel
     definition: DeclaredModelContent
     mechanism: Mechanism
     equations: EquationsOfMotion

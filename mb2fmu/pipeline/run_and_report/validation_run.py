@@ -17,7 +17,7 @@ from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.model import ModelDefinition
+    from mb2fmu.model import CheckedModel
     from mb2fmu.validation import DataRunSettings, MeasuredTableComparison
 
 
@@ -93,7 +93,7 @@ def validate(
 
 def validate_fmu(
     fmu: Path,
-    checked: ModelDefinition,
+    checked: CheckedModel,
     read: Mechanism,
     used: Method | None,
     stage: StageStopwatch,

@@ -29,13 +29,13 @@ from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet, require_parquet_support
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredComponent
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredSystemComponent
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
-from mb2fmu.systems.port_and_bond_records import list_converted_inputs
+from mb2fmu.systems.port_and_bond_records import list_inputs_with_scaled_links
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
@@ -194,7 +194,7 @@ def _parse_ssp_experiment(arguments: Mapping[str, Any]) -> SspExperiment:
 
 
 def _load_component(
-    system: CoupledSystem, declared: DeclaredComponent, folder: Path, observer: StageObserver | None
+    system: CoupledSystem, declared: DeclaredSystemComponent, folder: Path, observer: StageObserver | None
 ) -> FmuComponent:
     """Read a component's unit; export it into `folder` first unless its source is an FMU."""
     from mb2fmu.pipeline import export
@@ -290,7 +290,7 @@ def run_coupled_system(
                 run.stepping.step,
                 run.stop,
                 wanted,
-                list_converted_inputs(joined.wiring),
+                list_inputs_with_scaled_links(joined.wiring),
             )
     with stage("report"):
         page = render_system_page(joined, motion, truth, answers)

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics, SpeedLinearVector
-from mb2fmu.report.equation_display.mathml import MathMLPrinter, format_mathml_identifier, formula_width
+from mb2fmu.report.equation_display.mathml import MathMLPrinter, estimate_formula_width, format_mathml_identifier
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
 # operations in a matrix that stands alone, stand below it. What has more than LISTED operations is folded; what is
@@ -117,7 +117,7 @@ class FormulaLinePrinter:
         if operations > MAX_WRITTEN_OPERATIONS:
             return self._long(left, right, operations)
         whole = self.print.expression(right)
-        if formula_width(whole) <= MAX_INLINE_WIDTH:
+        if estimate_formula_width(whole) <= MAX_INLINE_WIDTH:
             return format_inline_formulas([f"{left}<mo>=</mo>{whole}"])
         return format_inline_formulas([f"{left}<mo>=</mo>", *self.print.pieces(right, MAX_PIECE_WIDTH)])
 
@@ -291,7 +291,7 @@ class _EquationListWriter(FormulaLinePrinter):
                 entry = matrix[i, j]
                 if self.count.of(entry) <= (MAX_SCALAR_ENTRY_OPERATIONS if alone else MAX_INLINE_WIDTH):
                     printed = self.print.expression(entry)
-                    if formula_width(printed) <= MAX_MATRIX_ROW_WIDTH // matrix.cols:
+                    if estimate_formula_width(printed) <= MAX_MATRIX_ROW_WIDTH // matrix.cols:
                         row.append(printed)
                         continue
                 a, b = (min(i, j), max(i, j)) if symmetric else (i, j)

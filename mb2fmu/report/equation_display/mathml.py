@@ -76,7 +76,7 @@ class MathMLPrinter:
     def _broken(self, e: Any, widest: int) -> list[str]:
         """Return pieces of a product, fraction or power; sums stand in brackets."""
         whole = self._within(e, _PRODUCT)
-        if formula_width(whole) <= widest:
+        if estimate_formula_width(whole) <= widest:
             return [whole]
         if e.as_coeff_Mul()[0].is_negative:
             first, *others = self._broken(-e, widest)
@@ -96,7 +96,7 @@ class MathMLPrinter:
         found: list[str] = []
         for factor in _sort_factors(factors):
             whole = self._within(factor, _PRODUCT)
-            parts = (self._broken_factor(factor, widest) if formula_width(whole) > widest else []) or [whole]
+            parts = (self._broken_factor(factor, widest) if estimate_formula_width(whole) > widest else []) or [whole]
             sign = "<mo>·</mo>" if found and factor.is_number else ""
             found += [sign + parts[0], *parts[1:]]
         return found
@@ -254,7 +254,7 @@ class MathMLPrinter:
         return _add_dots(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
 
 
-def formula_width(printed: str) -> int:
+def estimate_formula_width(printed: str) -> int:
     """Return the number of letters and signs of a formula, roughly its width in half em."""
     return len(unescape(_TAG_PATTERN.sub("", printed)))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import escape
 
-from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND_NUMBER, GraphEdge, MechanismGraph
+from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import GROUND_NUMBER, MechanismGraph, MechanismGraphEdge
 
 _SVG_STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#1a2230;paint-order:stroke;stroke:#fff;stroke-width:3px}"
@@ -128,7 +128,10 @@ def _assign_columns(parents: Mapping[int, int]) -> dict[int, int]:
 
 
 def _place_boxes(
-    graph: MechanismGraph, parents: Mapping[int, int], joints: Sequence[GraphEdge], wires: Sequence[GraphEdge]
+    graph: MechanismGraph,
+    parents: Mapping[int, int],
+    joints: Sequence[MechanismGraphEdge],
+    wires: Sequence[MechanismGraphEdge],
 ) -> tuple[dict[int, _BodyBox], dict[int, int]]:
     """Return boxes and columns by body: columns leave room for wires and names, children stand below."""
     columns = _assign_columns(parents)
@@ -165,14 +168,14 @@ def _is_ancestor_or_self(parents: Mapping[int, int], number: int, wanted: int) -
     return number == wanted
 
 
-def _joint_texts(bond: GraphEdge) -> tuple[str, str]:
+def _joint_texts(bond: MechanismGraphEdge) -> tuple[str, str]:
     """Return the texts above and below a joint."""
     return _truncate_text(bond.name, _MAX_JOINT_LETTERS), _truncate_text(
         ", ".join(bond.coordinates), _MAX_JOINT_LETTERS
     )
 
 
-def _draw_joint(bond: GraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
+def _draw_joint(bond: MechanismGraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
     """Draw a joint from box a to box b: it bends beside a, and leads straight to b, with name and coordinates there."""
     start, end = a.joint_bend_start, a.joint_bend_start + _JOINT_BEND_WIDTH
     middle = (start + end) / 2
@@ -188,7 +191,7 @@ def _draw_joint(bond: GraphEdge, a: _BodyBox, b: _BodyBox) -> Iterator[str]:
 
 
 def _draw_wires(
-    wires: Sequence[GraphEdge], places: Mapping[int, _BodyBox], columns: Mapping[int, int], low: float
+    wires: Sequence[MechanismGraphEdge], places: Mapping[int, _BodyBox], columns: Mapping[int, int], low: float
 ) -> tuple[list[str], list[tuple[float, str]]]:
     """Draw loads and constraints between bodies, each in its own lane below the boxes; return (right end, label)s."""
     lines, labels = [], []

@@ -157,7 +157,7 @@ def format_rules_as_markdown() -> str:
 def render_audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
     from mb2fmu.report.pages.page_template import (  # brings what pages of validations need, as SymPy
-        render_document,
+        render_html_document,
     )
 
     found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
@@ -176,7 +176,7 @@ def render_audit_page(result: AuditResult) -> bytes:
         "Other checkers": ", ".join(result.consulted) or "not run",
         "Took": f"{result.seconds:.1f} s",
     }
-    return render_document(
+    return render_html_document(
         "audit.html.jinja",
         result=result, found=found, groups=groups, facts=facts,
         headline=format_audit_headline(result), unjudged=unjudged,

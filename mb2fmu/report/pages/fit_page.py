@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
-from mb2fmu.report.pages.page_template import render_document
+from mb2fmu.report.pages.page_template import render_html_document
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def render_fit_page(page: FitPageContent) -> bytes:
         )
         for number, (experiment, curves) in enumerate(by_experiment.items(), 1)
     ]
-    return render_document(
+    return render_html_document(
         "fit.html.jinja", page=page, charts=charts, draw=draw_chart, fields=_colour_correlation(page)
     )
 

@@ -22,7 +22,7 @@ def render_page_template(page: ReportPageContent) -> bytes:
     """
     running = Markup(_escape_style_text(f"{page.title}: {page.kind}"))  # noqa: S704 (escaped there)
     script, digest = read_page_script(report_template_environment())
-    return render_document(
+    return render_html_document(
         "page.html.jinja",
         page=page,
         running=running,
@@ -33,7 +33,7 @@ def render_page_template(page: ReportPageContent) -> bytes:
     )
 
 
-def render_document(template: str | Template, **values: object) -> bytes:
+def render_html_document(template: str | Template, **values: object) -> bytes:
     """Return one HTML document in UTF-8, without empty lines.
 
     Args:

@@ -31,7 +31,7 @@ VerdictColour = Literal["good", "bad", "neutral"]
 
 
 @dataclass(frozen=True, slots=True)
-class ReportClaim:
+class ReportVerdictAndHash:
     """What a report states about itself.
 
     Attributes:
@@ -53,8 +53,8 @@ class ReportClaim:
         return bool(self.core) and self.core == core
 
 
-def _list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
-    """Return names and contents of the ``meta`` elements for :func:`read_report_claim`, of a ``ReportClaim``."""
+def _list_report_meta_elements(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
+    """Return names and contents of the ``meta`` elements that :func:`read_report_verdict_and_hash` reads."""
     return {
         f"{_META_NAME_PREFIX}{name}": text
         for name, text in zip(_META_NAMES, (model, verdict, unit, core), strict=True)
@@ -62,12 +62,12 @@ def _list_report_claims(model: str, verdict: str, unit: str, core: str) -> Mappi
     }
 
 
-def read_report_claim(page: bytes) -> ReportClaim | None:
+def read_report_verdict_and_hash(page: bytes) -> ReportVerdictAndHash | None:
     """Read the verdict and the FMU's hash from a page; None if the page is no report of mb2fmu."""
     reader = _MetaElementReader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_META_NAME_PREFIX}{name}", "") for name in _META_NAMES}
-    claim = ReportClaim(**found)
+    claim = ReportVerdictAndHash(**found)
     return claim if claim.model and (claim.unit or claim.core) else None
 
 
@@ -147,7 +147,7 @@ class RoundedDisplayNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorRow:
+class VariableErrorRow:
     """One line of a table of errors.
 
     Attributes:
@@ -192,7 +192,7 @@ class ReportFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureGroup:
+class ReportFigureGroup:
     """Charts that belong together."""
 
     title: str
@@ -261,7 +261,7 @@ class CoverageSectionContent:
     """Checks beside the default experiment; ``moved``: interface type → its worst quantities."""
 
     text: str
-    moved: Mapping[str, tuple[ErrorRow, ...]]
+    moved: Mapping[str, tuple[VariableErrorRow, ...]]
     signals: tuple[tuple[str, str], ...]
     calls: tuple[ApiCheckRow, ...]
     coverage_rows: tuple[ExercisedQuantityRow, ...]
@@ -269,7 +269,7 @@ class CoverageSectionContent:
 
 
 @dataclass(frozen=True, slots=True)
-class EventRow:
+class EventComparisonRow:
     """One event of a run.
 
     Attributes:
@@ -300,11 +300,11 @@ class EventRow:
 
 
 @dataclass(frozen=True, slots=True)
-class EventTable:
+class EventComparisonTable:
     """Events of one run; ``text`` says what the table leaves out."""
 
     heading: str
-    rows: tuple[EventRow, ...]
+    rows: tuple[EventComparisonRow, ...]
     text: str
 
 
@@ -334,7 +334,7 @@ class IndependentCheckRow:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableRow:
+class FmuVariableRow:
     """One variable of the FMU."""
 
     name: str
@@ -376,17 +376,17 @@ class ReportPageContent:
     facts: tuple[ReportFact, ...]
     picture: Markup
     drawing: str
-    errors: tuple[ErrorRow, ...]
+    errors: tuple[VariableErrorRow, ...]
     errors_text: str
-    others: Mapping[str, tuple[ErrorRow, ...]]
-    groups: tuple[FigureGroup, ...]
-    invariants: tuple[ErrorRow, ...]
-    balances: FigureGroup
+    others: Mapping[str, tuple[VariableErrorRow, ...]]
+    groups: tuple[ReportFigureGroup, ...]
+    invariants: tuple[VariableErrorRow, ...]
+    balances: ReportFigureGroup
     reference: str
     checks: tuple[ExternalCheckerRow, ...]
     equations: tuple[EquationHtmlBlock, ...]
     equations_text: str
-    variables: tuple[VariableRow, ...]
+    variables: tuple[FmuVariableRow, ...]
     validation_facts: Mapping[str, str]
     timings: Mapping[str, str]
     provenance: ReportProvenance
@@ -395,7 +395,7 @@ class ReportPageContent:
     still: Markup = field(default_factory=Markup)
     exercised: CoverageSectionContent | None = None
     independent_checks: tuple[IndependentCheckRow, ...] = ()
-    events: tuple[EventTable, ...] = ()
+    events: tuple[EventComparisonTable, ...] = ()
     theory: TheoryContent = field(default_factory=TheoryContent)
 
     @property
@@ -407,7 +407,7 @@ class ReportPageContent:
     def report_claims(self) -> Mapping[str, str]:
         """Statements of the page about itself for programs: see ``belonging``."""
         verdict = "" if self.verdict is None else self.verdict.verdict
-        return _list_report_claims(self.title, verdict, self.provenance.unit, self.provenance.core)
+        return _list_report_meta_elements(self.title, verdict, self.provenance.unit, self.provenance.core)
 
     @property
     def hashes(self) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.report.pages.page_template import embed_svg_image, render_document
+from mb2fmu.report.pages.page_template import embed_svg_image, render_html_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +63,4 @@ class StudyPageContent:
 def render_study_page(page: StudyPageContent) -> bytes:
     """Render the page of a study."""
     pictures = [(heading, embed_svg_image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
-    return render_document("study.html.jinja", page=page, pictures=pictures)
+    return render_html_document("study.html.jinja", page=page, pictures=pictures)

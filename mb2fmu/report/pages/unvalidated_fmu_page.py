@@ -10,7 +10,12 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.report.equation_display.equation_html import form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.pages.page_template import render_page_template
-from mb2fmu.report.pages.report_page_records import FigureGroup, ReportPageContent, ReportProvenance, TheoryContent
+from mb2fmu.report.pages.report_page_records import (
+    ReportFigureGroup,
+    ReportPageContent,
+    ReportProvenance,
+    TheoryContent,
+)
 from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.visualization import EMBEDDED_PICTURE_TRIANGLES, Drawing, render_still_picture
 
@@ -55,7 +60,7 @@ def render_fmu_description_page(
         others={},
         groups=(),
         invariants=(),
-        balances=FigureGroup("", "", ()),
+        balances=ReportFigureGroup("", "", ()),
         reference="",
         checks=(),
         equations=form_equation_blocks(equations, 0),

@@ -12,7 +12,12 @@ from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, 
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_template import render_page_template
-from mb2fmu.report.pages.report_page_records import FigureGroup, ReportPageContent, ReportProvenance, TheoryContent
+from mb2fmu.report.pages.report_page_records import (
+    ReportFigureGroup,
+    ReportPageContent,
+    ReportProvenance,
+    TheoryContent,
+)
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
@@ -61,18 +66,18 @@ class ValidationFigures:
         self._texts = description.list_variable_descriptions(definition, equations)
 
     @cached_property
-    def groups(self) -> tuple[FigureGroup, ...]:
+    def groups(self) -> tuple[ReportFigureGroup, ...]:
         """Charts of all variables, in full."""
         return self.draw_groups(None, None)
 
-    def draw_groups(self, columns: int | None, most: int | None) -> tuple[FigureGroup, ...]:
+    def draw_groups(self, columns: int | None, most: int | None) -> tuple[ReportFigureGroup, ...]:
         """Return charts of so many pixel columns, at most so many."""
         return validation_sections.draw_trajectory_groups(
             self._result, self._texts, self._units, columns=columns, most=most
         )
 
     @cached_property
-    def balances(self) -> FigureGroup:
+    def balances(self) -> ReportFigureGroup:
         """Charts of balances."""
         return validation_sections.draw_invariant_charts(self._result)
 

@@ -9,10 +9,10 @@ from mb2fmu.report.number_format import format_declared_number, format_exact_num
 from mb2fmu.report.pages.report_page_records import (
     ApiCheckRow,
     CoverageSectionContent,
-    ErrorRow,
     ExercisedQuantityRow,
     ReportFact,
     RoundedDisplayNumber,
+    VariableErrorRow,
     VerdictColour,
 )
 from mb2fmu.report.sections.validation_sections import form_error_row
@@ -134,7 +134,7 @@ def list_coverage_failures(result: ValidationResult) -> Iterable[str]:
             yield f"{call.name}, {INTERFACE_TYPE_NAMES[call.kind]}: wrong"
 
 
-def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[ErrorRow, ...]]:
+def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[VariableErrorRow, ...]]:
     """Return interface type → the worst quantities."""
     kinds = {}
     for kind in moved.kinds:

@@ -9,12 +9,12 @@ from functools import partial
 import sympy as sm
 
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.latch_equations import LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import (
-    EventRow,
-    EventTable,
+    EventComparisonRow,
+    EventComparisonTable,
     ReportFigure,
     RoundedDisplayNumber,
     VerdictColour,
@@ -57,7 +57,7 @@ def list_event_failures(result: ValidationResult) -> Iterator[str]:
             )
 
 
-def form_report_event_tables(result: ValidationResult) -> tuple[EventTable, ...]:
+def form_report_event_tables(result: ValidationResult) -> tuple[EventComparisonTable, ...]:
     """Return one table for each run with events."""
     runs = [
         ("", result.kinds),
@@ -71,7 +71,7 @@ def form_report_event_tables(result: ValidationResult) -> tuple[EventTable, ...]
     )
 
 
-def _form_event_table(heading: str, events: tuple[EventResult, ...]) -> EventTable:
+def _form_event_table(heading: str, events: tuple[EventResult, ...]) -> EventComparisonTable:
     """Show the first events and all that failed; say of the others how many there are."""
     chosen = [k for k, event in enumerate(events) if k < _MAX_EVENT_ROWS or event.verdict == "failed"]
     hidden = [event for k, event in enumerate(events) if k not in set(chosen)]
@@ -81,12 +81,12 @@ def _form_event_table(heading: str, events: tuple[EventResult, ...]) -> EventTab
         if hidden
         else ""
     )
-    return EventTable(heading, tuple(_form_event_row(k + 1, events[k]) for k in chosen), text)
+    return EventComparisonTable(heading, tuple(_form_event_row(k + 1, events[k]) for k in chosen), text)
 
 
-def _form_event_row(number: int, event: EventResult) -> EventRow:
+def _form_event_row(number: int, event: EventResult) -> EventComparisonRow:
     """Format one event: when it was expected and found, against its bound, and what jumped."""
-    return EventRow(
+    return EventComparisonRow(
         number=number,
         name=event.name,
         expected=_display_number_or_none(event.time, 9),
@@ -186,7 +186,7 @@ def _contact_mode_label(contact: UnilateralContact, state: SymbolValue) -> ModeL
     return ("down", "slides") if abs(state(contact.friction.sliding)) > 0.5 else ("up", "sticks")
 
 
-def _latch_mode_label(latch: LatchRecord, state: SymbolValue) -> ModeLabel:
+def _latch_mode_label(latch: MechanicalLatch, state: SymbolValue) -> ModeLabel:
     """Return what a latch is, by its state."""
     return ("up", "closed") if state(latch.engaged) > 0.5 else ("none", "open")
 

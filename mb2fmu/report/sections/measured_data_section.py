@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.pages.report_page_records import ErrorRow
+from mb2fmu.report.pages.report_page_records import VariableErrorRow
 from mb2fmu.report.sections.validation_sections import error_ratio_bar_width, make_display_number
 from mb2fmu.validation.data.measured_data_comparison import DataColumnComparison, MeasuredTableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
@@ -29,7 +29,7 @@ def format_measurements_for_terminal(
         yield _format_verdict_line(result)
 
 
-def list_measurement_rows(results: Sequence[MeasuredTableComparison]) -> dict[str, tuple[ErrorRow, ...]]:
+def list_measurement_rows(results: Sequence[MeasuredTableComparison]) -> dict[str, tuple[VariableErrorRow, ...]]:
     """Return heading → rows of the report, the worst first."""
     return {
         _format_table_heading(result): tuple(
@@ -74,10 +74,10 @@ def _describe_largest_error_place(result: MeasuredTableComparison, column: DataC
     return f"row {column.row}" if result.points else f"{column.time:.6g} s"
 
 
-def _form_column_row(result: MeasuredTableComparison, column: DataColumnComparison) -> ErrorRow:
+def _form_column_row(result: MeasuredTableComparison, column: DataColumnComparison) -> VariableErrorRow:
     """Return one column as a row of the report."""
     values = f"{column.expected:.6g} in the table, {column.found:.6g} of the FMU"
-    return ErrorRow(
+    return VariableErrorRow(
         name=column.name,
         anchor="",
         unit=column.unit,

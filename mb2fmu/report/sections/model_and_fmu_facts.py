@@ -14,7 +14,7 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 from mb2fmu.report.number_format import format_declared_number
-from mb2fmu.report.pages.report_page_records import ReportFact, VariableRow
+from mb2fmu.report.pages.report_page_records import FmuVariableRow, ReportFact
 from mb2fmu.version import __version__
 
 _ROLE_DESCRIPTIONS = {
@@ -92,11 +92,11 @@ def describe_equations(equations: EquationsOfMotion, interface: FmuInterface | N
     )
 
 
-def list_variable_rows(interface: FmuInterface, definition: DeclaredModelContent) -> tuple[VariableRow, ...]:
+def list_variable_rows(interface: FmuInterface, definition: DeclaredModelContent) -> tuple[FmuVariableRow, ...]:
     """Return one row per variable of the FMU, in order."""
     symbols = _symbol_names(definition)
     return tuple(
-        VariableRow(
+        FmuVariableRow(
             name=variable.name,
             symbol=_format_symbol(symbols, variable.derivative_of or variable.name, 1 if variable.derivative_of else 0),
             role=_describe_role(variable),
@@ -109,7 +109,7 @@ def list_variable_rows(interface: FmuInterface, definition: DeclaredModelContent
     )
 
 
-def list_declared_variable_rows(definition: DeclaredModelContent) -> tuple[VariableRow, ...]:
+def list_declared_variable_rows(definition: DeclaredModelContent) -> tuple[FmuVariableRow, ...]:
     """Return one row per declared variable, for an FMU about which nothing else is known."""
     roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
         ("parameter", definition.parameters),
@@ -120,7 +120,7 @@ def list_declared_variable_rows(definition: DeclaredModelContent) -> tuple[Varia
     )
     symbols = _symbol_names(definition)
     return tuple(
-        VariableRow(
+        FmuVariableRow(
             name=record.name,
             symbol=_format_symbol(symbols, record.name),
             role=role,

@@ -11,12 +11,12 @@ import numpy as np
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
 from mb2fmu.report.number_format import format_declared_number, format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import (
-    ErrorRow,
     ExternalCheckerRow,
-    FigureGroup,
     ReportFact,
     ReportFigure,
+    ReportFigureGroup,
     RoundedDisplayNumber,
+    VariableErrorRow,
     VerdictColour,
     VerdictText,
 )
@@ -96,13 +96,13 @@ def _describe_verdict(result: ValidationResult) -> str:
     return f"{description} Likely cause: {cause}" if cause else description
 
 
-def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[ErrorRow, ...]:
+def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[VariableErrorRow, ...]:
     """Return one row per variable, the worst first; the first ``most`` link to a chart."""
     anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
     ordered = sorted(result.variables, key=_worst_first_key)
     drawn = _choose_drawn_variables(result, most)
     return tuple(
-        ErrorRow(
+        VariableErrorRow(
             name=v.name,
             anchor=anchors[v.name] if v.name in drawn else "",
             unit=v.unit,
@@ -120,7 +120,7 @@ def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[
     )
 
 
-def list_other_interface_type_rows(result: ValidationResult) -> dict[str, tuple[ErrorRow, ...]]:
+def list_other_interface_type_rows(result: ValidationResult) -> dict[str, tuple[VariableErrorRow, ...]]:
     """Return the other ways in which the FMU was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.other_interface_types:
@@ -146,15 +146,15 @@ def describe_error_scale(result: ValidationResult) -> str:
     )
 
 
-def list_invariant_rows(result: ValidationResult) -> tuple[ErrorRow, ...]:
+def list_invariant_rows(result: ValidationResult) -> tuple[VariableErrorRow, ...]:
     """Return one row per invariant, in the result's order."""
     return tuple(map(form_error_row, result.invariants))
 
 
-def form_error_row(result: VariableResult | InvariantResult) -> ErrorRow:
+def form_error_row(result: VariableResult | InvariantResult) -> VariableErrorRow:
     """Return a row without a link to a chart."""
     error = result.error if isinstance(result, VariableResult) else result.value
-    return ErrorRow(
+    return VariableErrorRow(
         name=result.name,
         anchor="",
         unit=result.unit,
@@ -176,7 +176,7 @@ def draw_trajectory_groups(
     *,
     columns: int | None = None,
     most: int | None = None,
-) -> tuple[FigureGroup, ...]:
+) -> tuple[ReportFigureGroup, ...]:
     """Return charts of FMU over reference and error under bound, per variable: motion, outputs, inputs.
 
     Args:
@@ -203,15 +203,15 @@ def draw_trajectory_groups(
     note = f"{_format_count(hidden, 'variable')} nearer to the reference are not drawn here." if hidden else ""
     strips = form_mode_strips(result.reference)
     groups = [
-        FigureGroup(title, note, tuple(motion)),
-        FigureGroup("Outputs", "", tuple(outputs)),
-        FigureGroup("Modes", "", (strips,) if strips else ()),
+        ReportFigureGroup(title, note, tuple(motion)),
+        ReportFigureGroup("Outputs", "", tuple(outputs)),
+        ReportFigureGroup("Modes", "", (strips,) if strips else ()),
         _draw_inputs(result, texts, units),
     ]
     return tuple(group for group in groups if group.figures)
 
 
-def draw_invariant_charts(result: ValidationResult) -> FigureGroup:
+def draw_invariant_charts(result: ValidationResult) -> ReportFigureGroup:
     """Return charts of balances; one-step errors together, as fractions of their bounds."""
     time = result.reference.trajectory.time
     figures = [
@@ -224,7 +224,7 @@ def draw_invariant_charts(result: ValidationResult) -> FigureGroup:
         figures.append(_draw_one_step_errors(defects, time))
     formulas = dict.fromkeys((_invariant_kind(i), i.formula) for i in result.invariants)
     text = " ".join(f"{kind.capitalize()}: {formula}." for kind, formula in formulas)
-    return FigureGroup("Balances and residuals", text, tuple(figures))
+    return ReportFigureGroup("Balances and residuals", text, tuple(figures))
 
 
 def describe_reference_accuracy(result: ValidationResult) -> str:
@@ -323,7 +323,7 @@ def _draw_variable_comparison(
     )
 
 
-def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> FigureGroup:
+def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapping[str, str]) -> ReportFigureGroup:
     """Draw inputs as stairs: they are held over each step."""
     run = result.reference.experiment
     time = np.repeat(run.time, 2)[1:-1]
@@ -332,7 +332,7 @@ def _draw_inputs(result: ValidationResult, texts: Mapping[str, str], units: Mapp
         line = ChartLine("input", "first", time, np.repeat(run.inputs[:, k], 2))
         chart = Chart(f"input-{k}", f"{name} over time", (ChartPanel(name, units[name], (line,)),))
         figures.append(ReportFigure(f"input-{k}", name, texts.get(name, ""), draw_chart(chart), ()))
-    return FigureGroup("Inputs", "", tuple(figures))
+    return ReportFigureGroup("Inputs", "", tuple(figures))
 
 
 def _draw_invariant(i: InvariantResult, anchor: str, time: Any) -> ReportFigure:

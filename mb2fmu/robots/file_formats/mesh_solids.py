@@ -58,7 +58,7 @@ class MeshFileAccess:
     content_of: Callable[[Path], bytes | None]
 
 
-def weigh_mesh_file(
+def form_mesh_file_solid(
     name: str, files: MeshFileAccess, rule: MeshInertiaRule, placement: MeshPlacementInFile
 ) -> HomogeneousSolid:
     """Return the solid that the mesh of a file bounds.
@@ -79,10 +79,12 @@ def weigh_mesh_file(
         raise UnknownSolidError(str(error)) from error
     except ModelError as error:
         raise UnknownSolidError("; ".join(fault.what for fault in error.faults)) from error
-    return weigh_triangles(np.asarray(vertices, dtype=float), np.asarray(faces, dtype=np.int64), rule, placement)
+    return form_file_triangle_solid(
+        np.asarray(vertices, dtype=float), np.asarray(faces, dtype=np.int64), rule, placement
+    )
 
 
-def weigh_triangles(
+def form_file_triangle_solid(
     vertices: Array, faces: npt.NDArray[np.int64], rule: MeshInertiaRule, placement: MeshPlacementInFile
 ) -> HomogeneousSolid:
     """Return the solid of vertices and triangles of a file, which a mirroring turns over.

@@ -16,7 +16,12 @@ from mb2fmu.robots.description.solid_inertia import (
     UnknownSolidError,
     form_simple_solid,
 )
-from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshPlacementInFile, weigh_mesh_file, weigh_triangles
+from mb2fmu.robots.file_formats.mesh_solids import (
+    MeshFileAccess,
+    MeshPlacementInFile,
+    form_file_triangle_solid,
+    form_mesh_file_solid,
+)
 from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     ORIENTATION_ATTRIBUTES,
     MjcfCompilerSettings,
@@ -61,8 +66,8 @@ class MjcfMeshAsset:
         if self.unknown_mass_reason:
             raise UnknownSolidError(self.unknown_mass_reason)
         if self.file:
-            return weigh_mesh_file(self.file, files, self.rule, self.placement)
-        return weigh_triangles(self.vertices, self.faces, self.rule, self.placement)
+            return form_mesh_file_solid(self.file, files, self.rule, self.placement)
+        return form_file_triangle_solid(self.vertices, self.faces, self.rule, self.placement)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

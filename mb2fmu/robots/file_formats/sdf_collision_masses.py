@@ -10,7 +10,7 @@ import numpy as np
 from mb2fmu.robots.description.inertia_check_and_repair import combine_inertias
 from mb2fmu.robots.description.robot_description import GeometryKind, LinkInertia, Pose
 from mb2fmu.robots.description.solid_inertia import HomogeneousSolid, UnknownSolidError, form_simple_solid
-from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshPlacementInFile, weigh_mesh_file
+from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshPlacementInFile, form_mesh_file_solid
 from mb2fmu.robots.file_formats.strict_xml import XmlElement
 
 _WATER_DENSITY = 1000.0
@@ -69,10 +69,10 @@ class SdfCollisionWeighing:
             return form_simple_solid(kind, np.array(sizes) * np.array(halves))
         if shape.child("submesh") is not None:
             raise UnknownSolidError("<submesh> is not honoured")
-        return weigh_mesh_file(mesh, self.files, "exact", MeshPlacementInFile(sizes))
+        return form_mesh_file_solid(mesh, self.files, "exact", MeshPlacementInFile(sizes))
 
 
-def element_text(element: XmlElement | None) -> str:
+def read_element_text(element: XmlElement | None) -> str:
     """Return an element's text, stripped; empty without an element."""
     return "" if element is None else (element.node.text or "").strip()
 
@@ -82,7 +82,7 @@ def read_child_number(element: XmlElement, name: str, default: float) -> float:
     child = element.child(name)
     if child is None:
         return default
-    found = child.read_numbers(element_text(child), "the text", 1, infinite=element.name == "limit")
+    found = child.read_numbers(read_element_text(child), "the text", 1, infinite=element.name == "limit")
     return default if found is None else found[0]
 
 
@@ -91,7 +91,7 @@ def read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[floa
     match shape.name:
         case "box" | "ellipsoid":
             part = shape.child("size" if shape.name == "box" else "radii", required=True)
-            numbers = part.read_numbers(element_text(part), "the text", 3) if part else None
+            numbers = part.read_numbers(read_element_text(part), "the text", 3) if part else None
             return ("box" if shape.name == "box" else "ellipsoid"), numbers or (1.0, 1.0, 1.0), ""
         case "cylinder" | "capsule":
             sizes = (read_child_number(shape, "radius", 1.0), read_child_number(shape, "length", 1.0))
@@ -100,10 +100,10 @@ def read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[floa
             return "sphere", (read_child_number(shape, "radius", 1.0),), ""
         case "mesh":
             scale = shape.child("scale")
-            numbers = scale.read_numbers(element_text(scale), "the text", 3) if scale else None
+            numbers = scale.read_numbers(read_element_text(scale), "the text", 3) if scale else None
             return (
                 "mesh",
                 numbers or (1.0, 1.0, 1.0),
-                element_text(shape.child("uri", required=True)).replace("model://", "package://"),
+                read_element_text(shape.child("uri", required=True)).replace("model://", "package://"),
             )
     return None, (), ""

@@ -24,7 +24,7 @@ _RESERVED_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class RelativePose:
+class SdfRelativePose:
     """A pose relative to a named frame.
 
     Attributes:
@@ -52,12 +52,12 @@ class SdfFrames:
     """
 
     faults: XmlFaultCollector
-    pose_of_frame: dict[str, RelativePose] = field(default_factory=dict)
+    pose_of_frame: dict[str, SdfRelativePose] = field(default_factory=dict)
     parent_of_frame: dict[str, str] = field(default_factory=dict)
     duplicate_names: set[str] = field(default_factory=set)
     _known: dict[str, Pose] = field(default_factory=lambda: {MODEL: Pose()})
 
-    def add_frame(self, name: str, placed: RelativePose) -> None:
+    def add_frame(self, name: str, placed: SdfRelativePose) -> None:
         """Add a frame; links, joints and frames share one set of names, of which SDF keeps some for itself."""
         known = name in self.pose_of_frame or name == MODEL
         if name == WORLD or (name.startswith("__") and name.endswith("__")):
@@ -121,11 +121,11 @@ class SdfFrames:
         return name
 
 
-def read_relative_pose(element: XmlElement, default: str) -> RelativePose:
+def read_relative_pose(element: XmlElement, default: str) -> SdfRelativePose:
     """Return the ``pose`` of an element; the identity relative to ``default`` where there is none."""
     pose = element.child("pose")
     if pose is None:
-        return RelativePose(default, Pose(), element.line)
+        return SdfRelativePose(default, Pose(), element.line)
     pose.check_allowed((), attributes=("relative_to", "degrees", "rotation_format", "frame"))
     text = (pose.node.text or "").strip()
     style = pose.attribute("rotation_format") or "euler_rpy"
@@ -135,18 +135,18 @@ def read_relative_pose(element: XmlElement, default: str) -> RelativePose:
     numbers = pose.read_numbers(text, "the text", count) if text else (0.0,) * count
     relative = pose.attribute("relative_to") or default
     if numbers is None:
-        return RelativePose(relative, Pose(), element.line)
+        return SdfRelativePose(relative, Pose(), element.line)
     position = np.array(numbers[:3])
     if count == 7:
         quaternion = np.array(numbers[3:]) if text else np.array([0.0, 0.0, 0.0, 1.0])
         if np.linalg.norm(quaternion) < _UNIT_LENGTH_TOLERANCE:
             pose.faults.add(pose.line, "the quaternion is zero", "give one of unit length: x y z w")
-            return RelativePose(relative, Pose(), element.line)
+            return SdfRelativePose(relative, Pose(), element.line)
         turn = np.roll(quaternion / np.linalg.norm(quaternion), 1)
-        return RelativePose(
+        return SdfRelativePose(
             relative, Pose(round_rotation_entries(rotation_from_quaternion(turn)), position), element.line
         )
     angles = np.deg2rad(numbers[3:]) if pose.attribute("degrees") in {"true", "1"} else np.array(numbers[3:])
-    return RelativePose(
+    return SdfRelativePose(
         relative, Pose(round_rotation_entries(rotation_from_roll_pitch_yaw(angles.tolist())), position), element.line
     )

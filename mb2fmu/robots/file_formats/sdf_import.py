@@ -33,11 +33,11 @@ from mb2fmu.robots.file_formats.mesh_file_search import NO_PACKAGES
 from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
 from mb2fmu.robots.file_formats.sdf_collision_masses import (
     SdfCollisionWeighing,
-    element_text,
     read_child_number,
+    read_element_text,
     read_shape_sizes,
 )
-from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, RelativePose, SdfFrames, read_relative_pose
+from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, SdfFrames, SdfRelativePose, read_relative_pose
 from mb2fmu.robots.file_formats.sdf_model_inclusion import SdfModelInserter
 from mb2fmu.robots.file_formats.sdf_nested_models import (
     IGNORED_ELEMENTS,
@@ -151,7 +151,7 @@ class _SdfModelReader:
             what = f"the pose of the model is relative to {placed.relative_to}"
             self.faults.add(element.line, what, "give it in the world")
         placement_frame = element.attribute("placement_frame") or MODEL
-        self.frames.pose_of_frame[WORLD] = RelativePose(placement_frame, placed.pose.inverse(), element.line)
+        self.frames.pose_of_frame[WORLD] = SdfRelativePose(placement_frame, placed.pose.inverse(), element.line)
         self._place_frames()
         names = {child.attribute("name") for child in element.children("link")}
         self.links = [self._read_link(child) for child in element.children("link")]
@@ -184,7 +184,7 @@ class _SdfModelReader:
             self.frames.parent_of_frame[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
         for child in self.element.children("joint"):
             end = child.child("child", required=True)
-            on = element_text(end) if end else MODEL
+            on = read_element_text(end) if end else MODEL
             self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, on))
             self.frames.parent_of_frame[child.attribute("name")] = on
 
@@ -214,7 +214,7 @@ class _SdfModelReader:
             self.faults.add(element.line, f"link {name} is kinematic, which is not honoured", "prescribe its joint")
         decay = element.child("velocity_decay")
         decays = (
-            [part.read_numbers(element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
+            [part.read_numbers(read_element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
             if decay
             else []
         )
@@ -288,7 +288,7 @@ class _SdfModelReader:
             remedy = f"honoured are {', '.join(_JOINT_KINDS)}"
             self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
         ends = [element.child(word, required=True) for word in ("parent", "child")]
-        parent, child = (self.frames.find_link(element_text(end), links, end.line) if end else "" for end in ends)
+        parent, child = (self.frames.find_link(read_element_text(end), links, end.line) if end else "" for end in ends)
         if child == WORLD:
             self.faults.add(element.line, f"the child of joint {name} is the world", "let the world be its parent")
             return
@@ -462,7 +462,7 @@ def _read_child_boolean(element: XmlElement, name: str) -> bool:
     child = element.child(name)
     if child is None:
         return False
-    text = element_text(child).lower()
+    text = read_element_text(child).lower()
     if text not in {"true", "1", "false", "0", ""}:
         child.faults.add(child.line, f'the text of <{name}> is "{text}"', "give true or false")
     return text in {"true", "1"}
@@ -474,7 +474,7 @@ def _read_color(element: XmlElement) -> str:
     diffuse = (material.child("diffuse") or material.child("ambient")) if material else None
     if diffuse is None:
         return ""
-    numbers = [float(part) for part in element_text(diffuse).split()[:3] if _is_number(part)]
+    numbers = [float(part) for part in read_element_text(diffuse).split()[:3] if _is_number(part)]
     return (
         "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers) if len(numbers) == 3 else ""
     )

@@ -88,7 +88,7 @@ class JointEffortLaws:
         return found
 
 
-def tendon_efforts(
+def form_tendon_efforts(
     motions: Mapping[str, tuple[sm.Expr, sm.Expr]], tendons: Iterable[RobotTendon]
 ) -> dict[str, sm.Expr]:
     """Return joint → effort of the tendons' springs and dampers along it, N·m or N.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Speed
-from mb2fmu.model.variable_naming import output_variable_names
+from mb2fmu.model.variable_naming import list_output_variable_names
 
 ARRAY_NAMES = frozenset({"q", "v", "acceleration", "tau", "control", "desired_acceleration", "prescribed"})
 """What no joint is called where there are arrays."""
@@ -79,7 +79,7 @@ def _declare_output_arrays(model: Model, speeds: int) -> None:
     """Declare outputs of the equations by kind, of frames by name."""
     groups: dict[str, list[str]] = {}
     for item in [each for each in model.declared if isinstance(each, OutputRequest)]:
-        names = output_variable_names(item)
+        names = list_output_variable_names(item)
         if item.kind in _EQUATION_ARRAY_NAMES:
             groups.setdefault(_EQUATION_ARRAY_NAMES[item.kind], []).extend(names)
         elif item.kind in _JACOBIAN_KINDS:

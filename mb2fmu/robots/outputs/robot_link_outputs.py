@@ -22,7 +22,7 @@ from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 
 
-def robot_reaction_setting_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
+def find_reaction_setting_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
     """Yield faults of the joints whose reactions the settings request."""
     joints = _moved_parts(mechanics.tree)
     for name in mechanics.settings.reactions:

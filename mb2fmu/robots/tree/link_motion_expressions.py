@@ -43,7 +43,7 @@ def write_out_link_motion(
     return written
 
 
-def express_in_parent(frame: Frame, vector: Components) -> Components:
+def express_in_parent_frame(frame: Frame, vector: Components) -> Components:
     """Turn components from a frame's axes into those of its parent."""
     matrix = frame.rotation
     x, y, z = (sparse_dot_product((matrix[i, 0], matrix[i, 1], matrix[i, 2]), vector) for i in range(3))
@@ -64,7 +64,7 @@ def _sum_in_ground(frames: Sequence[Frame], terms: Iterable[tuple[int, Component
     for frame, vector in terms:
         sums[frame] = _add(sums.get(frame, ZERO), vector)
     while outermost := max(sums):  # parents have smaller numbers
-        turned, parent = express_in_parent(frames[outermost], sums.pop(outermost)), frames[outermost].parent
+        turned, parent = express_in_parent_frame(frames[outermost], sums.pop(outermost)), frames[outermost].parent
         sums[parent] = _add(sums.get(parent, ZERO), turned)
     return sums[0]
 

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.robots.description.robot_description import Array, Pose, RobotLoop
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
-from mb2fmu.robots.tree.link_motion_expressions import express_in_parent, sparse_dot_product
+from mb2fmu.robots.tree.link_motion_expressions import express_in_parent_frame, sparse_dot_product
 
 _ZERO_TOLERANCE = 1e-9
 """Slopes of a row, m or 1 per unit of a coordinate, that round-off alone leaves."""
@@ -87,7 +87,7 @@ class LoopConstraintWriter:
     def _express_in_ancestor(self, frame: int, target: int, vector: Components) -> Components:
         """Turn components from a frame's axes into those of an ancestor."""
         while frame != target:
-            vector, frame = express_in_parent(self.frames[frame], vector), self.frames[frame].parent
+            vector, frame = express_in_parent_frame(self.frames[frame], vector), self.frames[frame].parent
         return vector
 
     def _express_point(self, common: int, part: int, position: Array) -> Components:

@@ -34,9 +34,9 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFrame, NamedFramePoint, NamedJoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
@@ -60,7 +60,7 @@ from mb2fmu.robots.tree.robot_contacts import add_contacts_and_latches
 from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
 
 
-def make_robot_mechanism(definition: ModelDefinition) -> Mechanism:
+def make_robot_mechanism(definition: CheckedModel) -> Mechanism:
     """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
@@ -69,7 +69,7 @@ def make_robot_mechanism(definition: ModelDefinition) -> Mechanism:
 
 @dataclass
 class _RobotReader:
-    definition: ModelDefinition
+    definition: CheckedModel
     robot: RobotMechanics
     frames: list[Frame] = field(default_factory=list)
     points: list[KinematicPoint] = field(default_factory=list)
@@ -576,7 +576,7 @@ class _RobotReader:
         return (0, Pose()) if name == self.robot.ground else self.robot.tree.location_of_link[name]
 
 
-def _requested_bodies(definition: ModelDefinition, numbers: Mapping[str, int]) -> dict[int, int]:
+def _requested_bodies(definition: CheckedModel, numbers: Mapping[str, int]) -> dict[int, int]:
     """Return the id of each body that an output names → its number."""
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
     return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, NamedBody)}

@@ -10,11 +10,11 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap, coordinate_rates
 from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.robots.tree.link_motion_expressions import write_out_link_motion
 
 
-def add_contacts_and_latches(records: Mechanism, definition: ModelDefinition, plain: DynamicsymbolMap) -> Mechanism:
+def add_contacts_and_latches(records: Mechanism, definition: CheckedModel, plain: DynamicsymbolMap) -> Mechanism:
     """Return the records with rigid contacts and latches.
 
     Args:

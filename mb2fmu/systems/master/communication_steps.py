@@ -28,7 +28,7 @@ from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, SavedPort
 from mb2fmu.systems.master.connection_delays import DelayedConnections
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
 from mb2fmu.systems.master.input_evaluation_order import order_gauss_seidel_components
-from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class CommunicationStepError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedStep:
+class AcceptedCommunicationStep:
     """One accepted communication step.
 
     Attributes:
@@ -122,7 +122,7 @@ class SystemStepper:
     """
 
     def __init__(
-        self, wiring: SystemWiring, slaves: Sequence[Slave], stepping: SteppingSettings, time: float = 0.0
+        self, wiring: SystemWiring, slaves: Sequence[Slave], stepping: CommunicationStepSettings, time: float = 0.0
     ) -> None:
         self._wiring, self._slaves, self._stepping = wiring, slaves, stepping
         self.loop_solver = AlgebraicLoopSolver(wiring, slaves)
@@ -156,7 +156,7 @@ class SystemStepper:
         """Inputs at the communication points from which inputs are extrapolated, the newest last."""
         return tuple(inputs for _, inputs in self._past_points[-(self._stepping.order + 1) :])
 
-    def step(self, size: float) -> AcceptedStep:
+    def step(self, size: float) -> AcceptedCommunicationStep:
         """Do one communication step; a shorter one if a component returned early.
 
         Raises:
@@ -187,7 +187,7 @@ class SystemStepper:
         self._record_point(after_event=accepted.event)
         return accepted
 
-    def _step_to_common_time(self, size: float, states: list[Any] | None) -> AcceptedStep | None:
+    def _step_to_common_time(self, size: float, states: list[Any] | None) -> AcceptedCommunicationStep | None:
         """Step to the earliest time at which a component stopped; None if one has an event before it has moved.
 
         Then it stays where it is, since its inputs' polynomials may begin at slightly other values than its inputs had,
@@ -246,7 +246,7 @@ class SystemStepper:
 
     # --- one step
 
-    def _iterate_step(self, size: float, states: list[Any] | None) -> AcceptedStep:
+    def _iterate_step(self, size: float, states: list[Any] | None) -> AcceptedCommunicationStep:
         """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
         predicted = input_polynomial_operations.evaluate_input_polynomials(
             self._extrapolate_inputs(size, None, None), size
@@ -261,7 +261,7 @@ class SystemStepper:
             polynomials, reached_size, event = self._step_components(size, end_inputs)
             if self._ended_early(reached_size, size):
                 final_outputs = self.loop_solver.y.copy()
-                return AcceptedStep(
+                return AcceptedCommunicationStep(
                     self.time, reached_size, polynomials, iteration, 0.0, 0.0, event, self._initial_outputs,
                     final_outputs,
                 )  # fmt: skip
@@ -279,7 +279,7 @@ class SystemStepper:
                     size, assumed_inputs, linked_inputs, states
                 )
         extrapolation_error = self._relative_change(self.loop_solver.u - predicted)
-        return AcceptedStep(
+        return AcceptedCommunicationStep(
             self.time, size, polynomials, iteration, last_change, extrapolation_error, event, self._initial_outputs,
             final_outputs,
         )  # fmt: skip

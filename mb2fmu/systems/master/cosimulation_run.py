@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.communication_steps import AcceptedStep, CommunicationStepError, SystemStepper
+from mb2fmu.systems.master.communication_steps import AcceptedCommunicationStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
 from mb2fmu.systems.master.power_bond_energy import SystemBondEnergies
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, StabilityForecast, forecast_stability
-from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 RecordPoint = Callable[[float, Floats, Floats, Floats], None]
@@ -65,7 +65,7 @@ class _UnstableCouplingError(Exception):
 def run_coupled_system(
     wiring: SystemWiring,
     slaves: Sequence[Slave],
-    stepping: SteppingSettings,
+    stepping: CommunicationStepSettings,
     stop: float,
     record: RecordPoint,
     linearize: Callable[[], Sequence[LinearCoupledComponentModel] | None] = lambda: None,
@@ -109,7 +109,7 @@ def _forecast_stability(
     statistics: SystemRunStatistics,
     wiring: SystemWiring,
     models: Sequence[LinearCoupledComponentModel] | None,
-    stepping: SteppingSettings,
+    stepping: CommunicationStepSettings,
     stop: float,
 ) -> None:
     """Note the forecast of stability, or why there is none; raise if it is unstable and the user wants that refused."""
@@ -130,7 +130,7 @@ def _forecast_stability(
 def _step_to_end(
     statistics: SystemRunStatistics,
     stepper: SystemStepper,
-    stepping: SteppingSettings,
+    stepping: CommunicationStepSettings,
     stop: float,
     energy_account: SystemBondEnergies,
     record: RecordPoint,
@@ -179,8 +179,8 @@ def _step_to_end(
 
 
 def _try_adapted_step(
-    statistics: SystemRunStatistics, stepper: SystemStepper, stepping: SteppingSettings, step_size: float
-) -> tuple[AcceptedStep, float] | None:
+    statistics: SystemRunStatistics, stepper: SystemStepper, stepping: CommunicationStepSettings, step_size: float
+) -> tuple[AcceptedCommunicationStep, float] | None:
     """Do one step and return it with the next size; None if its error was too large and the step was undone."""
     assert stepping.accuracy is not None
     saved_state = stepper.save()

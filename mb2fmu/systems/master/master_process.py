@@ -30,7 +30,7 @@ from mb2fmu.systems.master.fmu_slaves import (
     SlaveStepResult,
 )
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel
-from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class MasterRunRequest:
 
     folder: str
     wiring: SystemWiring
-    stepping: SteppingSettings
+    stepping: CommunicationStepSettings
     stop: float
     tolerance: float
     components: tuple[MasterComponentData, ...]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_polynomial_operations
-from mb2fmu.systems.master.communication_steps import AcceptedStep
+from mb2fmu.systems.master.communication_steps import AcceptedCommunicationStep
 from mb2fmu.systems.port_and_bond_records import PowerBondSide, PowerBondVariable, SystemWiring
 
 Floats = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ class SystemBondEnergies:
         )
         self.energies = [np.zeros(len(bond.sides)) for bond in wiring.bonds]
 
-    def add_step(self, step: AcceptedStep, inputs: Floats, outputs: Floats, derivatives: Floats) -> None:
+    def add_step(self, step: AcceptedCommunicationStep, inputs: Floats, outputs: Floats, derivatives: Floats) -> None:
         """Add an accepted step.
 
         Args:
@@ -91,7 +91,7 @@ class SystemBondEnergies:
         self._inputs = inputs.copy()
 
     def _fit_outputs(
-        self, step: AcceptedStep, first_inputs: Floats, last_inputs: Floats, derivatives: Floats
+        self, step: AcceptedCommunicationStep, first_inputs: Floats, last_inputs: Floats, derivatives: Floats
     ) -> Floats:
         """Return the outputs over a step as polynomials, shape (n_outputs, n_coefficients).
 
@@ -121,7 +121,7 @@ class SystemBondEnergies:
         return np.array([energy[0] for energy in self.energies])
 
 
-def _integrate_power(side: PowerBondSide, step: AcceptedStep, output_polynomials: Floats) -> float:
+def _integrate_power(side: PowerBondSide, step: AcceptedCommunicationStep, output_polynomials: Floats) -> float:
     """Return the integral of effort × flow of one side over a step, in J, by Gauss's quadrature."""
     points = _GAUSS_POINTS * step.size
     effort, flow = (

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
-from mb2fmu.systems.port_and_bond_records import SteppingSettings, SystemWiring
+from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class StabilityForecast:
 def forecast_stability(
     wiring: SystemWiring,
     models: Sequence[LinearCoupledComponentModel],
-    stepping: SteppingSettings,
+    stepping: CommunicationStepSettings,
     stop: float,
     *,
     max_halvings: int = 12,
@@ -114,7 +114,10 @@ def _compute_log_growth(spectral_radius: float, exact_radius: float, step_count:
 
 
 def _compute_spectral_radius(
-    wiring: SystemWiring, models: Sequence[LinearCoupledComponentModel], stepping: SteppingSettings, step_size: float
+    wiring: SystemWiring,
+    models: Sequence[LinearCoupledComponentModel],
+    stepping: CommunicationStepSettings,
+    step_size: float,
 ) -> float:
     """Return the spectral radius of one step of the master, over states and past inputs."""
     state_counts = [len(model.A) for model in models]

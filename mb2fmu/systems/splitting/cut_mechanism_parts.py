@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltMechanism
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.systems.splitting.exchanged_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
 from mb2fmu.systems.splitting.mechanism_part_draft import MechanismPartDraft
@@ -28,7 +28,7 @@ class CutMechanismPart:
     """
 
     name: str
-    definition: ModelDefinition
+    definition: CheckedModel
     reference_names: Mapping[str, str]
     terminals: Mapping[str, str]
     omitted_outputs: tuple[str, ...]
@@ -61,7 +61,7 @@ def _make_part(draft: MechanismPartDraft, drafts: Sequence[MechanismPartDraft]) 
         mechanism=mechanism,
     )
     declared_fields = {name: getattr(declared, name) for name in declared.__dataclass_fields__}
-    definition = ModelDefinition(
+    definition = CheckedModel(
         **declared_fields, mechanics=prebuilt, constraint_forces=(), outputs=(), potential_energy=None
     )
     reference_names = {

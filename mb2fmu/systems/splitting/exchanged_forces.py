@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Load,
@@ -169,7 +169,7 @@ def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
 
 def find_motion_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
     """Find the axes of N along which a point moves, and about which a frame turns."""
-    numeric = NumericMechanism(mechanism)
+    numeric = MechanismEvaluator(mechanism)
     random = np.random.default_rng(0)
     translation, rotation = np.zeros(3), np.zeros(3)
     for _ in range(_SAMPLE_COUNT):

@@ -22,7 +22,7 @@ from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.systems.block_diagram_layout import ComponentBox, place_component_boxes
+from mb2fmu.systems.block_diagram_layout import DiagramComponentBox, place_component_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
 from mb2fmu.systems.port_and_bond_records import find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
@@ -206,7 +206,7 @@ def _add_connections(parent: Element, wired_system: WiredSystem, terminal_links:
 
 
 def _add_component(
-    parent: Element, wired_system: WiredSystem, index: int, component: FmuComponent, box: ComponentBox
+    parent: Element, wired_system: WiredSystem, index: int, component: FmuComponent, box: DiagramComponentBox
 ) -> Element:
     """Add a component, and return the element of its connectors."""
     component_element = _add_child(

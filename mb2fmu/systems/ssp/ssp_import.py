@@ -18,7 +18,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT
-from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredSystemParameter, DeclaredValue, ParameterTarget
+from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredSystemParameter, DeclaredValue, SystemParameterTarget
 from mb2fmu.systems.ssp.ssp_archive import SSP_STRUCTURE_FILE, find_ssp_schema_faults
 from mb2fmu.systems.wired_system import CouplingError
 
@@ -194,7 +194,7 @@ class _SspReader:
         for parameter in values.iterfind("{*}Parameters/{*}Parameter") if values is not None else ():
             name = parameter.get("name", "")
             targets = tuple(
-                ParameterTarget(
+                SystemParameterTarget(
                     prefix + entry.get("target", ""),
                     *_read_linear_transformation(entry),
                     not _suppresses_conversion(entry),

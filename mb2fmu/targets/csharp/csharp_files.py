@@ -8,7 +8,7 @@ from types import MappingProxyType
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
-from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
+from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
@@ -111,7 +111,7 @@ def _join_lines(items: Sequence[str]) -> str:
     return ",\n        ".join(lines())
 
 
-CSHARP = ModuleLanguage(
+CSHARP = TargetModuleLanguage(
     title="C#",
     package="mb2fmu.targets.csharp",
     suffix="cs",

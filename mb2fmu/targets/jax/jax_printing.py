@@ -13,7 +13,7 @@ from mb2fmu.targets.jax.repeated_statement_loops import (
     RepeatedStatementOperand,
     find_repeated_statements,
 )
-from mb2fmu.targets.program_statement_printing import LEAF_VECTORS, Requirement, StatementPrinter
+from mb2fmu.targets.program_statement_printing import LEAF_VECTORS, ProgramStatementPrinter, Requirement
 
 MIN_STATEMENTS_WITH_LOOPS = 1_000
 """Shorter functions are written out: they compile in seconds, and run faster so."""
@@ -23,7 +23,7 @@ _Place = tuple[str, int]
 """Name of an array, and index of an element."""
 
 
-class JaxPrinter(StatementPrinter):
+class JaxPrinter(ProgramStatementPrinter):
     """Prints a function ``name(t, x, r, p, m)`` that returns a vector, or a body of Newton's method ``name(x, p)``.
 
     Args:

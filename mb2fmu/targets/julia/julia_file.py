@@ -9,7 +9,7 @@ from typing import ClassVar
 from mb2fmu.compiler.program.scalar_program import Program
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
-from mb2fmu.targets.single_module_target import ModuleLanguage, emit_module
+from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter
 
@@ -100,7 +100,7 @@ def _format_julia_array(values: Sequence[float | str], kind: str) -> str:
     return f"{kind}[{(',' + chr(10) + '    ').join(rows)}]"
 
 
-JULIA = ModuleLanguage(
+JULIA = TargetModuleLanguage(
     title="Julia",
     package="mb2fmu.targets.julia",
     suffix="jl",

@@ -14,7 +14,7 @@ from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Piecewise
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.targets.program_statement_printing import Requirement, StatementPrinter, format_decimal
+from mb2fmu.targets.program_statement_printing import ProgramStatementPrinter, Requirement, format_decimal
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
 _PRINTED_ENTRIES = ("rhs", "outputs")
@@ -83,7 +83,7 @@ _COMPLEX_BEYOND_DOMAIN = ("sqrt", "log", "asin", "acos", "acosh", "atanh", "powe
 """MATLAB's own functions give complex numbers outside of their domain; ``real_…`` of the runtime gives NaN."""
 
 
-class MatlabFunctionPrinter(StatementPrinter):
+class MatlabFunctionPrinter(ProgramStatementPrinter):
     """Prints a function ``y = name(t, x, r, p, m)``, and those of the bodies of Newton's method that it needs.
 
     Args:

@@ -22,7 +22,7 @@ import sympy as sm
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, PathwayLoad, TorqueLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
@@ -149,7 +149,7 @@ class _ObservedOutputs:
         self._slot_count, self._size = len(slots), planner.size
         loads, potential_forces = (_replace_in_load(load, freeze) for load in m.loads), map(freeze, m.potential_forces)
         in_modes = replace(m, outputs=(), z_dot=(), loads=(*loads,), potential_forces=(*potential_forces,), r=e.r)
-        self._bodies = NumericMechanism(in_modes)
+        self._bodies = MechanismEvaluator(in_modes)
 
     def compare(self, reference: ReferenceRun, k: int) -> Iterator[tuple[float, str]]:
         """Yield error over bound of each output at a communication point."""

@@ -1,6 +1,6 @@
 """Write a ``Mechanism`` as the tables of ``bodies.h``: its numbers, and the frame and point of each part.
 
-Read from the records alone, apart from ``numeric_mechanism.py``: rates and partial velocities are SymPy's
+Read from the records alone, apart from ``numeric_mechanism_evaluation.py``: rates and partial velocities are SymPy's
 derivatives.
 
 ``_ExpressionValueCode``: many expressions as C; those that differ only in symbols share one loop.
@@ -21,7 +21,6 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import differentiate_along_rates
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     MotionVectorKind,
@@ -30,6 +29,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import differentiate_along_rates
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree, find_articulated_tree

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import VectorTerms
 
 Floats = npt.NDArray[np.float64]
@@ -115,7 +115,7 @@ class KinematicQuantities:
 
 
 def evaluate_kinematic_quantities(
-    quantities: Sequence[KinematicQuantity], numeric: NumericMechanism, u_dot: Floats
+    quantities: Sequence[KinematicQuantity], numeric: MechanismEvaluator, u_dot: Floats
 ) -> list[float]:
     """Return the numbers of the quantities at the state of ``numeric``; ``u_dot``: of all speeds, auxiliary too."""
     numbers: list[float] = []
@@ -124,7 +124,7 @@ def evaluate_kinematic_quantities(
     return numbers
 
 
-def _evaluate_quantity(quantity: KinematicQuantity, numeric: NumericMechanism, u_dot: Floats) -> Floats:
+def _evaluate_quantity(quantity: KinematicQuantity, numeric: MechanismEvaluator, u_dot: Floats) -> Floats:
     """Return one quantity in NumPy."""
     if KINEMATIC_QUANTITY_KINDS.index(quantity.kind) > KINEMATIC_QUANTITY_KINDS.index("acceleration"):
         return _select_speed_entries(quantity, numeric)
@@ -139,7 +139,7 @@ def _evaluate_quantity(quantity: KinematicQuantity, numeric: NumericMechanism, u
     return point.velocity if quantity.kind == "velocity" else point.acceleration0 + point.partials @ u_dot
 
 
-def _select_speed_entries(quantity: KinematicQuantity, numeric: NumericMechanism) -> Floats:
+def _select_speed_entries(quantity: KinematicQuantity, numeric: MechanismEvaluator) -> Floats:
     """Return entries along one speed, or along all but the auxiliary ones."""
     n = len(numeric.mechanism.u)
     match quantity.kind:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.robots import MJCF
 from mb2fmu.validation.independent_import.mujoco_equations import is_mujoco_installed
 
@@ -25,7 +25,7 @@ def explain_missing_import(robot: RobotMechanics) -> str:
     return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
-def explain_missing_accelerations(definition: ModelDefinition, robot: RobotMechanics) -> str:
+def explain_missing_accelerations(definition: CheckedModel, robot: RobotMechanics) -> str:
     """Return why the independent import has no x' of a model; empty if it has."""
     states = {state.symbol for state in definition.auxiliary_states} - _list_open_contact_states(definition)
     is_repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
@@ -37,7 +37,7 @@ def explain_missing_accelerations(definition: ModelDefinition, robot: RobotMecha
     return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
-def _list_open_contact_states(definition: ModelDefinition) -> set[sm.Expr]:
+def _list_open_contact_states(definition: CheckedModel) -> set[sm.Expr]:
     """Return the states of contacts and latches, without effect while these are open; none where one starts closed."""
     states: set[sm.Expr] = set()
     for contact in definition.contacts:

@@ -15,8 +15,8 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Input, Parameter, Speed
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
@@ -84,7 +84,7 @@ _TRIES_BEFORE_HALF_REACH = 5
 RobotImport = IndependentImport | MujocoEquations
 
 
-def sample_robot_accelerations(definition: ModelDefinition, mechanism: Mechanism | None = None) -> SourceAccelerations:
+def sample_robot_accelerations(definition: CheckedModel, mechanism: Mechanism | None = None) -> SourceAccelerations:
     """Return samples of x' from the robot's file, read again.
 
     Args:
@@ -171,7 +171,7 @@ def _read_side_file(side_file: Path) -> bytes:
 
 
 def _form_added_forces(
-    definition: ModelDefinition, robot: RobotMechanics, independent_import: RobotImport
+    definition: CheckedModel, robot: RobotMechanics, independent_import: RobotImport
 ) -> AddedGeneralizedForces:
     """Return the forces beside those of the file: loads of the settings, loads and efforts of the model.
 
@@ -227,13 +227,13 @@ def _list_link_vectors(robot: RobotMechanics) -> list[LinkVectorSymbols]:
     return vectors
 
 
-def _list_point_items(definition: ModelDefinition) -> list[Any]:
+def _list_point_items(definition: CheckedModel) -> list[Any]:
     """Return free parameters, states and inputs: one value each makes a point, behind that of time."""
     free = [p for p in definition.parameters if not p.calculated]
     return [*free, *definition.coordinates, *definition.speeds, *definition.inputs]
 
 
-def _list_point_symbols(definition: ModelDefinition) -> list[sm.Expr]:
+def _list_point_symbols(definition: CheckedModel) -> list[sm.Expr]:
     """Return the symbol of each value of a point."""
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
     return [t, *(item.symbol for item in _list_point_items(definition))]
@@ -261,7 +261,7 @@ class _RobotFileEquations:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         robot: RobotMechanics,
         independent_import: RobotImport,
         closures: Sequence[LinkFrameConnection],

@@ -23,7 +23,7 @@ from mb2fmu.validation.independent_import.independent_sdf import read_sdf_joint_
 from mb2fmu.validation.independent_import.mujoco_equations import is_mujoco_installed, read_mujoco_joint_values
 
 if TYPE_CHECKING:
-    from mb2fmu.model.model_definition import ModelDefinition
+    from mb2fmu.model.checked_model import CheckedModel
     from mb2fmu.model.quantity_declarations import Coordinate, Speed
     from mb2fmu.robots import RobotMechanics
     from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
@@ -52,7 +52,7 @@ class _JointFileValues:
     velocity: float = math.inf
 
 
-def compare_robot_declarations(definition: ModelDefinition) -> Iterator[tuple[str, bool]]:
+def compare_robot_declarations(definition: CheckedModel) -> Iterator[tuple[str, bool]]:
     """Yield each comparison of what is declared of a robot's joints with its files, and whether both agree."""
     robot = cast("RobotMechanics", definition.mechanics)
     joints = _read_joint_values(robot)
@@ -99,7 +99,7 @@ def _read_joint_values(robot: RobotMechanics) -> dict[str, _JointFileValues]:
 
 
 def _compare_joint(
-    definition: ModelDefinition,
+    definition: CheckedModel,
     robot: RobotMechanics,
     joint_symbols: RobotJointSymbols,
     file_values: _JointFileValues,
@@ -123,12 +123,12 @@ def _compare_joint(
         )
 
 
-def _find_quantity(definition: ModelDefinition, symbol: sm.Expr) -> Coordinate:
+def _find_quantity(definition: CheckedModel, symbol: sm.Expr) -> Coordinate:
     """Return the coordinate with a symbol."""
     return next(item for item in definition.coordinates if item.symbol == symbol)
 
 
-def _find_speed(definition: ModelDefinition, symbol: sm.Expr) -> Speed:
+def _find_speed(definition: CheckedModel, symbol: sm.Expr) -> Speed:
     """Return the speed with a symbol."""
     return next(item for item in definition.speeds if item.symbol == symbol)
 

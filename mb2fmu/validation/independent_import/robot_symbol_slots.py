@@ -13,7 +13,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf_equations import Array
 from mb2fmu.validation.source_checks.source_symbol_slots import SourceEvaluationError, make_unused_symbol
@@ -35,7 +35,7 @@ class RobotSymbolSlots:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         point_symbols: Sequence[sm.Expr],
         motion_symbols: Mapping[sm.Expr, sm.Expr | None],
         evaluate_links: Callable[[Values], Array],
@@ -98,7 +98,7 @@ class RobotCoordinateRates:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         symbols: RobotSymbolSlots,
         rates_of_coordinates: Callable[[list[float]], Mapping[str, float]],
     ) -> None:

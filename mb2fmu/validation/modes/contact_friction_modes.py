@@ -15,7 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, REIMPACT_SPEED_RATIO, ZERO_SLIP_RATIO, Contacts
+from mb2fmu.mechanics.equations.contact_equations import (
+    OPENING_STATE,
+    REIMPACT_SPEED_RATIO,
+    ZERO_SLIP_RATIO,
+    ContactEquations,
+)
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
@@ -253,18 +258,18 @@ def _make_paradox_error(t: float, names: str, reason: str) -> ValidationError:
     return ValidationError("the reference cannot be integrated:", [Fault(message, remedy=remedy)])
 
 
-def list_friction_contacts(contacts: Contacts) -> tuple[int, ...]:
+def list_friction_contacts(contacts: ContactEquations) -> tuple[int, ...]:
     """Return the numbers of the contacts with friction."""
     return tuple(k for k, contact in enumerate(contacts.each) if contact.friction)
 
 
-def _format_contact_names(contacts: Contacts) -> str:
+def _format_contact_names(contacts: ContactEquations) -> str:
     """Return the names of contacts, for a message."""
     return ", ".join(contact.name for contact in contacts.each)
 
 
 def solve_frictional_contact_events(
-    contacts: Contacts,
+    contacts: ContactEquations,
     effects: tuple[Floats, Floats],
     contacts_before: tuple[ContactsAtInstant, FrictionContacts],
     t: float,
@@ -272,7 +277,7 @@ def solve_frictional_contact_events(
     hit: bool,
     change: bool,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return contact results at this instant, as ``Contacts.impact_unknowns`` before jumps; then both jumps of x.
+    """Return contact results now, as ``ContactEquations.impact_unknowns`` before jumps; then both jumps of x.
 
     Args:
         contacts: Their laws.
@@ -306,7 +311,11 @@ def solve_frictional_contact_events(
 
 
 def _solve_friction_impacts(
-    contacts: Contacts, W: Floats, contact_rows: ContactsAtInstant, friction_contacts: FrictionContacts, t: float
+    contacts: ContactEquations,
+    W: Floats,
+    contact_rows: ContactsAtInstant,
+    friction_contacts: FrictionContacts,
+    t: float,
 ) -> tuple[Floats, Floats, Floats]:
     """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
 
@@ -355,7 +364,7 @@ def _solve_friction_impacts(
 
 
 def _solve_impact_law(
-    contacts: Contacts, law: _ContactProblem, are_present: BooleanArray, e: Floats, t: float
+    contacts: ContactEquations, law: _ContactProblem, are_present: BooleanArray, e: Floats, t: float
 ) -> _ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
     k, names = len(are_present), _format_contact_names(contacts)
@@ -388,7 +397,11 @@ def _solve_impact_law(
 
 
 def _change_friction_modes(
-    contacts: Contacts, W: Floats, contact_rows: ContactsAtInstant, friction_contacts: FrictionContacts, t: float
+    contacts: ContactEquations,
+    W: Floats,
+    contact_rows: ContactsAtInstant,
+    friction_contacts: FrictionContacts,
+    t: float,
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""
     k, friction_contact_indices = len(contacts.each), list_friction_contacts(contacts)

@@ -20,17 +20,17 @@ import numpy as np
 import sympy as sm
 from sympy.core.relational import Relational
 
-from mb2fmu.mechanics.equations.contact_equations import Contacts
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
     EquationsOfMotion,
-    EventRecord,
+    EventDefinition,
     LinearSolve,
     MassMatrixDynamics,
     OutputExpression,
 )
 from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
-from mb2fmu.mechanics.equations.latch_equations import Latches
+from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralRow
 from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions
 from mb2fmu.model.supported_functions import LookupTable, LookupTableDerivative, NoEvent, Pre, StickingSign
@@ -98,12 +98,12 @@ class EquationsBetweenEvents:
 
     equations: EquationsOfMotion
     switches: tuple[ReferenceSwitch, ...]
-    events: tuple[EventRecord, ...]
+    events: tuple[EventDefinition, ...]
     inputs: int
     outputs: int
     replace_switches: Callable[[Any], Any]
-    contacts: Contacts | None = None
-    latches: Latches | None = None
+    contacts: ContactEquations | None = None
+    latches: LatchEquations | None = None
 
     @functools.cached_property
     def clock_switches(self) -> frozenset[int]:
@@ -520,12 +520,12 @@ def _list_contact_and_latch_symbols(e: EquationsOfMotion) -> tuple[sm.Symbol, ..
     return (*forces, *impact_results, *pinned)
 
 
-def _iterate_sticking_forces(contacts: Contacts) -> Iterator[sm.Symbol]:
+def _iterate_sticking_forces(contacts: ContactEquations) -> Iterator[sm.Symbol]:
     """Yield the symbols of the forces that hold sticking contacts, without those of sliding friction."""
     yield from (sm.Symbol(f"held {f.force}") for f in contacts.frictions)
 
 
-def _request_contact_frictions(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+def _request_contact_frictions(e: EquationsOfMotion, contacts: ContactEquations) -> Iterator[sm.Expr]:
     """Yield requests for contacts with friction at an instant: one quantity of all, then the next."""
     pairs = [(c.stabilization, f) for c, f in zip(contacts.contacts_with_friction, contacts.frictions, strict=True)]
     yield from (f.stabilized_acceleration(e.u, e.u_dot, back) for back, f in pairs)
@@ -541,7 +541,7 @@ def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
         yield Assignment(e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, e.u))
 
 
-def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
+def _assign_contact_frictions(contacts: ContactEquations) -> Iterator[Assignment]:
     """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
     for sticking_force, c, f in zip(
         _iterate_sticking_forces(contacts), contacts.contacts_with_friction, contacts.frictions, strict=True
@@ -550,7 +550,7 @@ def _assign_contact_frictions(contacts: Contacts) -> Iterator[Assignment]:
         yield Assignment(f.force, sticking_force - f.coefficient * sense * c.force)
 
 
-def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.Expr]:
+def _request_latch_rows(e: EquationsOfMotion, latches: LatchEquations) -> Iterator[sm.Expr]:
     """Yield requests for rows of latches at an instant: one quantity of all, then the next."""
     yield from (row.stabilized_acceleration(e.u, e.u_dot) for row in latches.rows)
     yield from (row.rate(e.u) for row in latches.rows)
@@ -559,7 +559,7 @@ def _request_latch_rows(e: EquationsOfMotion, latches: Latches) -> Iterator[sm.E
     yield from latches.closing_flags
 
 
-def _request_contacts(e: EquationsOfMotion, contacts: Contacts) -> Iterator[sm.Expr]:
+def _request_contacts(e: EquationsOfMotion, contacts: ContactEquations) -> Iterator[sm.Expr]:
     """Yield requests for contacts at an instant: one quantity of all, then the next."""
     yield from (c.stabilized_acceleration(e.u, e.u_dot) for c in contacts.each)
     yield from (c.rate(e.u) for c in contacts.each)

@@ -488,7 +488,7 @@ class HybridEquations(ModeEquations):
         prepared: Sequence[float],
         modes: SwitchModes,
     ) -> Floats:
-        """Return the results of contacts at this instant, in the order of ``Contacts.impact_unknowns``."""
+        """Return the results of contacts at this instant, in the order of ``ContactEquations.impact_unknowns``."""
         contacts = self.frozen.contacts
         if contacts is None:
             return np.empty(0)

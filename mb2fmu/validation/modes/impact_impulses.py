@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO, Contacts
+from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO, ContactEquations
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 
 Floats = npt.NDArray[np.float64]
@@ -57,7 +57,9 @@ class ContactsAtInstant:
         )
 
 
-def solve_impact_impulses(contacts: Contacts, W: Floats, contact_rows: ContactsAtInstant) -> tuple[Floats, Floats]:
+def solve_impact_impulses(
+    contacts: ContactEquations, W: Floats, contact_rows: ContactsAtInstant
+) -> tuple[Floats, Floats]:
     """Return impulses at this instant, and the contacts that rest after it (1 or 0); both shape (k,).
 
     Args:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import append_auxiliary_speeds, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     FlexibleBodyRecord,
@@ -175,7 +175,7 @@ class _BodyOfPointFinder:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._bodies, self._flexible = mechanism.bodies, mechanism.flexible_bodies
-        numeric = NumericMechanism(mechanism)
+        numeric = MechanismEvaluator(mechanism)
         self._frames: list[Floats] = []
         self._points: list[tuple[Floats, Floats]] = []  # positions and partial velocities of all points
         for s in draw_random_states(numeric)[:2]:

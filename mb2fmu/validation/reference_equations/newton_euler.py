@@ -1,6 +1,6 @@
 """The reference of mechanisms with bodies: Newton-Euler equations in numbers, from ``Mechanism`` records.
 
-The accelerations come from :class:`.numeric_mechanism.NumericMechanism`, or compiled from ``bodies.c``:
+The accelerations come from :class:`.numeric_mechanism_evaluation.MechanismEvaluator`, or compiled from ``bodies.c``:
 no formulation and no symbolic composition between bodies. Outputs and energies are read off the same motion
 (``observables``).
 """
@@ -16,7 +16,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
 from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlan, ExpressionPlanner, solve_linear_system
@@ -35,7 +35,7 @@ def is_too_large_for_symbols(mechanism: Mechanism) -> bool:
     m = mechanism
     if m.is_lagrangian_only or len(m.bodies) <= MAX_SYMBOLIC_BODIES:
         return False
-    numeric, d = NumericMechanism(m), m.declared
+    numeric, d = MechanismEvaluator(m), m.declared
     q, z, r = (np.array([item.start for item in i]) for i in (d.coordinates, d.auxiliary_states, d.inputs))
     speeds = np.random.default_rng(1).uniform(0.5, 1.0, len(m.u_all))
     numeric.set_state(0.3, q + 0.2, speeds, z, r, numeric.parameters(free_parameter_values(m)))
@@ -73,10 +73,10 @@ class NewtonEulerEquations(NumericEquations):
         super().__init__(equations, typical_motion_magnitudes(mechanism.declared))
 
     @cached_property
-    def _numeric(self) -> NumericMechanism:
+    def _numeric(self) -> MechanismEvaluator:
         """The mechanism in NumPy; not needed where it is compiled."""
         assert self.mechanism
-        return NumericMechanism(self.mechanism)
+        return MechanismEvaluator(self.mechanism)
 
     def _form_observed_quantities(self) -> ObservedExpressions:
         """Return energies and outputs, computed from the mechanism; only a closed-form potential is of the equations.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import LawError
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint
@@ -108,7 +108,7 @@ def draw_acceleration_samples(source: AccelerationSource) -> tuple[AccelerationS
     return tuple(samples)
 
 
-def list_settable_slots(definition: ModelDefinition, slot: Mapping[Any, int]) -> tuple[dict[str, int], dict[str, int]]:
+def list_settable_slots(definition: CheckedModel, slot: Mapping[Any, int]) -> tuple[dict[str, int], dict[str, int]]:
     """Return FMU name → slot of free parameters and states, and the same of the inputs.
 
     Args:

@@ -19,10 +19,10 @@ from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPosi
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.expression_traversal import list_free_symbols
-from mb2fmu.model.model_definition import ModelDefinition
-from mb2fmu.model.quantity_declarations import Constraint, Output
+from mb2fmu.model.quantity_declarations import DeclaredConstraint, Output
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, make_unused_symbol
@@ -129,7 +129,7 @@ class EventImportCheck:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         mechanism: Mechanism,
         symbols: SymbolSlots,
         constraints: CoordinateRates,
@@ -462,7 +462,7 @@ def _pair_slots_with_rates(symbols: SymbolSlots, constraints: CoordinateRates) -
     return [*coordinates, *((k, rate) for k, rate in inputs if rate is not None)]
 
 
-def _pair_unknown_forces(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[sm.Expr, sm.Symbol]]:
+def _pair_unknown_forces(definition: CheckedModel, mechanism: Mechanism) -> Iterator[tuple[sm.Expr, sm.Symbol]]:
     """Yield unknown forces: the user's symbol and the symbol that was read."""
     source_symbols = [each.symbol for each in definition.constraint_forces]
     source_symbols += [contact.force for contact in definition.contacts]
@@ -479,7 +479,9 @@ def _pair_unknown_forces(definition: ModelDefinition, mechanism: Mechanism) -> I
         yield item.symbol, mechanism.multipliers[k]
 
 
-def _pair_multiplier_constraints(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[Constraint, int]]:
+def _pair_multiplier_constraints(
+    definition: CheckedModel, mechanism: Mechanism
+) -> Iterator[tuple[DeclaredConstraint, int]]:
     """Constraints whose multipliers the model's outputs may contain, and the numbers of the rows that were read."""
     rows = mechanism.velocity_constraints
     names = list(rows.names) if rows else []

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUND_OFF_ALLOWANCE
@@ -63,7 +63,7 @@ class LawsOfMotionCheck:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         symbols: SourceSymbolSlots,
         constraints: SourceConstraints,
         kinematics: NumericKaneEquations | None,

@@ -22,13 +22,13 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     draw_random_states,
     free_parameter_values,
 )
-from mb2fmu.model import ModelDefinition
+from mb2fmu.model import CheckedModel
 
 if TYPE_CHECKING:
     from mb2fmu.model.flexible import FlexibleBody
@@ -39,7 +39,7 @@ INERTIA_TOLERANCE = 1e-9
 
 
 def compare_nodal_inertia(
-    definition: ModelDefinition, mechanism: Mechanism, body: FlexibleBody
+    definition: CheckedModel, mechanism: Mechanism, body: FlexibleBody
 ) -> Iterator[tuple[float, str]]:
     """Yield (error over bound, place) of a flexible body's inertia, first moment and modal forces at random states.
 
@@ -48,7 +48,7 @@ def compare_nodal_inertia(
         mechanism: The mechanism imported from it.
         body: Whose nodes are taken.
     """
-    numeric = NumericMechanism(mechanism)
+    numeric = MechanismEvaluator(mechanism)
     isolated = _isolate_loads(mechanism, body)
     samples = draw_random_states(numeric)
     nominal = numeric.parameters(free_parameter_values(mechanism))
@@ -73,7 +73,7 @@ def compare_nodal_inertia(
 class _FlexibleBodyIndices:
     """Numbers of a flexible body's frame, points and speeds in the mechanism."""
 
-    def __init__(self, definition: ModelDefinition, mechanism: Mechanism, body: FlexibleBody) -> None:
+    def __init__(self, definition: CheckedModel, mechanism: Mechanism, body: FlexibleBody) -> None:
         self.data = body.data
         points = {point.name: number for number, point in enumerate(mechanism.points)}
         names = {part.name for part in body.bodies}
@@ -88,10 +88,10 @@ class _FlexibleBodyIndices:
         values = {item.symbol: item.value for item in definition.parameters}
         self.stiffness = _substitute_values(body.data.stiffness, body.stiffness_symbols, values)
         self.damping = _substitute_values(body.data.damping, body.damping_symbols, values)
-        numeric = NumericMechanism(mechanism)
+        numeric = MechanismEvaluator(mechanism)
         self.masses, self.inertias = _part_values(mechanism, self.parts, numeric)
 
-    def sum_nodal_inertia(self, numeric: NumericMechanism, q: Floats) -> tuple[Floats, Floats]:
+    def sum_nodal_inertia(self, numeric: MechanismEvaluator, q: Floats) -> tuple[Floats, Floats]:
         """Return the generalized inertia of all nodes, shape (n_u, n_u), and the first moment of their mass."""
         data, eta = self.data, q[self.eta]
         frame, origin = numeric.frames[self.frame], numeric.points[self.origin]
@@ -136,7 +136,7 @@ class _FlexibleBodyIndices:
         J[:, :, self.rates] += np.einsum("ij,knj->nik", R, fields)
         return J
 
-    def sum_equivalent_inertia(self, numeric: NumericMechanism) -> tuple[Floats, Floats]:
+    def sum_equivalent_inertia(self, numeric: MechanismEvaluator) -> tuple[Floats, Floats]:
         """Return the same of the rigid body and the particles."""
         inertia, moment = np.zeros((self.n_u, self.n_u)), np.zeros(3)
         for part, mass, central in zip(self.parts, self.masses, self.inertias, strict=True):
@@ -164,13 +164,13 @@ def _turn_arms(spin: Floats, arms: Floats) -> Floats:
     return np.asarray(np.cross(spin.T[None, :, :], arms[:, None, :]).transpose(0, 2, 1))
 
 
-def _set_state(numeric: NumericMechanism, sample: RandomStateSample, parameters: Floats) -> None:
+def _set_state(numeric: MechanismEvaluator, sample: RandomStateSample, parameters: Floats) -> None:
     """Move a mechanism to a sample, with parameters as declared; auxiliary speeds are zero."""
     u = np.concatenate([sample.u, np.zeros(len(numeric.mechanism.u_auxiliary))])
     numeric.set_state(sample.t, sample.q, u, sample.z, sample.r, parameters)
 
 
-def _isolate_loads(mechanism: Mechanism, body: FlexibleBody) -> NumericMechanism:
+def _isolate_loads(mechanism: Mechanism, body: FlexibleBody) -> MechanismEvaluator:
     """Return the mechanism with the loads of one flexible body only: those whose potential it declares."""
     carriers = {load[0].name for load in body.loads[::2]}
     names = next(
@@ -179,7 +179,7 @@ def _isolate_loads(mechanism: Mechanism, body: FlexibleBody) -> NumericMechanism
         if any(name.endswith(f"at {c}") for name in names for c in carriers)
     )
     loads = tuple(load for load in mechanism.loads if load.name in names)
-    return NumericMechanism(replace(mechanism, loads=loads, potential_forces=(), lagrangian=None))
+    return MechanismEvaluator(replace(mechanism, loads=loads, potential_forces=(), lagrangian=None))
 
 
 def _substitute_values(matrix: Floats, symbols: Sequence[sm.Symbol], values: Mapping[Any, Any]) -> Floats:
@@ -191,7 +191,7 @@ def _substitute_values(matrix: Floats, symbols: Sequence[sm.Symbol], values: Map
 
 
 def _part_values(
-    mechanism: Mechanism, parts: Sequence[Any], numeric: NumericMechanism
+    mechanism: Mechanism, parts: Sequence[Any], numeric: MechanismEvaluator
 ) -> tuple[list[float], list[Floats | None]]:
     """Return masses and central inertias of the parts, as the mechanism has them."""
     symbols = [*mechanism.p, *(calculated.symbol for calculated in mechanism.calculated_parameters)]

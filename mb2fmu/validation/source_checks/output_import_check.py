@@ -10,11 +10,11 @@ from sympy.physics.mechanics.joint import Joint as SympyJoint
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import RequestedOutput
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 
 
-def compare_imported_output_requests(definition: ModelDefinition, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
+def compare_imported_output_requests(definition: CheckedModel, mechanism: Mechanism) -> Iterator[tuple[str, bool]]:
     """Yield each request, and whether the imported numbers denote the objects that the model names.
 
     Points, frames, bodies and joints are recognized by their names, loads by the places that they act on; what has no
@@ -54,7 +54,7 @@ def compare_imported_output_requests(definition: ModelDefinition, mechanism: Mec
 
 
 def _pair_model_and_import_objects(
-    definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest, imported_output: RequestedOutput
+    definition: CheckedModel, mechanism: Mechanism, item: OutputRequest, imported_output: RequestedOutput
 ) -> dict[str, tuple[Any, Any]]:
     """Return, for subjects, reference and axes, the model's object and the object of the number that was read."""
     records = _find_named_records(definition, mechanism, item)
@@ -78,9 +78,7 @@ def _pair_model_and_import_objects(
     return pairs
 
 
-def _find_named_records(
-    definition: ModelDefinition, mechanism: Mechanism, item: OutputRequest
-) -> Sequence[Sequence[Any]]:
+def _find_named_records(definition: CheckedModel, mechanism: Mechanism, item: OutputRequest) -> Sequence[Sequence[Any]]:
     """Return, for each subject, the records among which the import counts it; nothing where they have no names."""
     m = mechanism
     records: Mapping[str, Sequence[Any]] = {
@@ -99,7 +97,7 @@ def _find_named_records(
     return [records[kind]] * len(item.subject) if kind in records else []
 
 
-def _name_model_objects(definition: ModelDefinition, model_object: Any) -> tuple[Any, ...]:
+def _name_model_objects(definition: CheckedModel, model_object: Any) -> tuple[Any, ...]:
     """Return the names of the model's objects; for a load those of the points or frames it acts on."""
     names = {
         **{coordinate.symbol: coordinate.name for coordinate in definition.coordinates},

@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import PotentialFunction, potential_rate
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import RandomStateSample, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
-from mb2fmu.model import ModelDefinition
+from mb2fmu.model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
@@ -57,7 +57,7 @@ class PotentialFit:
     reason_not_judged: str = ""
 
 
-def is_potential_requested(definition: ModelDefinition) -> bool:
+def is_potential_requested(definition: CheckedModel) -> bool:
     """Return whether an output is V or contains it."""
     return any(
         isinstance(output, OutputRequest) and output.kind in _POTENTIAL_OUTPUT_KINDS for output in definition.outputs
@@ -96,8 +96,8 @@ class _ForcesAtRest:
             f - drive_force for f, drive_force in zip(mechanism.potential_forces, mechanism.drive_forces, strict=False)
         ]
         self.m = replace(mechanism, potential_forces=tuple(passive)) if passive else mechanism
-        self._potential, self._numeric = potential, NumericMechanism(self.m)
-        self._isolated_mechanisms: dict[str, NumericMechanism] = {}
+        self._potential, self._numeric = potential, MechanismEvaluator(self.m)
+        self._isolated_mechanisms: dict[str, MechanismEvaluator] = {}
         self._generator = np.random.default_rng(11)
         natural_units = estimate_characteristic_units(mechanism.declared)
         self._q = np.array([natural_units.typical(c) for c in mechanism.declared.coordinates])
@@ -181,14 +181,16 @@ class _ForcesAtRest:
                 return True
         return False
 
-    def _isolate_load(self, load: Load) -> NumericMechanism:
+    def _isolate_load(self, load: Load) -> MechanismEvaluator:
         """Return the mechanism with this load only."""
         if load.name not in self._isolated_mechanisms:
             mechanism = replace(self.m, loads=(load,), potential_forces=(), lagrangian=None)
-            self._isolated_mechanisms[load.name] = NumericMechanism(mechanism)
+            self._isolated_mechanisms[load.name] = MechanismEvaluator(mechanism)
         return self._isolated_mechanisms[load.name]
 
-    def _compute_forces(self, numeric: NumericMechanism, sample: RandomStateSample, q: Floats) -> tuple[Floats, Floats]:
+    def _compute_forces(
+        self, numeric: MechanismEvaluator, sample: RandomStateSample, q: Floats
+    ) -> tuple[Floats, Floats]:
         """Return the generalized forces of the speeds, and the sums of their terms' magnitudes."""
         m, n = self.m, len(self.m.u)
         numeric.set_state(sample.t, q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import sympy as sm
 
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, singular_values_of_unit_rows
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
@@ -72,7 +72,7 @@ class RandomPointGenerator:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         parts: SourceObjects,
         symbols: SourceSymbolSlots,
         constraints: SourceConstraints,

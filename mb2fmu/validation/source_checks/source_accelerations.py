@@ -14,8 +14,8 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.model.supported_functions import LookupTableDerivative, StickingSign
@@ -65,7 +65,7 @@ _SWITCHING_FUNCTIONS = (StickingSign, sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heavis
 
 
 def sample_source_accelerations(
-    definition: ModelDefinition,
+    definition: CheckedModel,
     mechanism: Mechanism,
     largest_speeds: Mapping[str, float] = MappingProxyType({}),
     computed_coordinates: Collection[str] = (),
@@ -106,7 +106,7 @@ def sample_source_accelerations(
     )
 
 
-def _model_at_mechanism_parameters(definition: ModelDefinition, mechanism: Mechanism) -> ModelDefinition:
+def _model_at_mechanism_parameters(definition: CheckedModel, mechanism: Mechanism) -> CheckedModel:
     """Return the checked model at the parameters of the mechanism, and at start values that close its loops.
 
     Contacts and latches are open: the objects know nothing of what holds them.
@@ -146,7 +146,7 @@ class _SourceObjectEquations:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         mechanism: Mechanism,
         largest_speeds: Mapping[str, float],
         computed_coordinates: Collection[str],
@@ -424,7 +424,7 @@ class _ImportComparison:
     """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
 
     def __init__(self, mechanism: Mechanism, parts: SourceObjects, symbols: SourceSymbolSlots) -> None:
-        self._numeric, self._symbols = NumericMechanism(mechanism), symbols
+        self._numeric, self._symbols = MechanismEvaluator(mechanism), symbols
         d = mechanism.declared
         self._q = [symbols.slot[c.symbol] for c in d.coordinates]
         self._u = [symbols.slot[s.symbol] for s in d.speeds]

@@ -15,8 +15,8 @@ import numpy as np
 import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod
 
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
@@ -45,7 +45,7 @@ NamedOutputValues = dict[str, tuple[float, float]]
 """By FMU name: the value, and the magnitude of what it is made of."""
 
 
-def list_points_and_frames_of_outputs(definition: ModelDefinition) -> tuple[list[Any], list[Any]]:
+def list_points_and_frames_of_outputs(definition: CheckedModel) -> tuple[list[Any], list[Any]]:
     """Return points and frames that outputs need."""
     points: list[Any] = []
     frames: list[Any] = []
@@ -71,7 +71,7 @@ class SourceOutputs:
 
     def __init__(
         self,
-        definition: ModelDefinition,
+        definition: CheckedModel,
         symbols: SourceSymbolSlots,
         kinematics: NumericKaneEquations | None,
         equations: SourceEquations | None = None,
@@ -169,7 +169,7 @@ class SourceOutputs:
         return outputs
 
 
-def _find_multiplier_expressions(definition: ModelDefinition) -> tuple[dict[str, sm.Expr], list[sm.Symbol]]:
+def _find_multiplier_expressions(definition: CheckedModel) -> tuple[dict[str, sm.Expr], list[sm.Symbol]]:
     """Return outputs with multipliers of a Lagrangian's rows, and the symbols of these, in SymPy's order of rows."""
     mechanics = definition.mechanics
     if not isinstance(mechanics, LagrangesMethod):
@@ -191,7 +191,7 @@ def _find_multiplier_expressions(definition: ModelDefinition) -> tuple[dict[str,
     return expressions, symbols
 
 
-def _form_energy_or_momentum(request: OutputRequest, definition: ModelDefinition) -> sm.Expr | None:
+def _form_energy_or_momentum(request: OutputRequest, definition: CheckedModel) -> sm.Expr | None:
     """Return the potential energy that the model gives, or what a Lagrangian without bodies says; None for others.
 
     Its kinetic energy is the part of L that is quadratic in q'; its potential energy, unless the model gives one, -L at

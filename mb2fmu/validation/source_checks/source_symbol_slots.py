@@ -14,12 +14,12 @@ from sympy.physics.vector import dynamicsymbols
 from sympy.printing.numpy import NumPyPrinter
 
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.expression_traversal import (
     iterate_distinct_subexpressions,
     lambdify_with_shared_parts,
     list_free_symbols,
 )
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
@@ -63,7 +63,7 @@ class SourceSymbolSlots:
         parts: The source objects.
     """
 
-    def __init__(self, definition: ModelDefinition, parts: SourceObjects) -> None:
+    def __init__(self, definition: CheckedModel, parts: SourceObjects) -> None:
         t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
         self.t = t
         rates = [qi.diff(t) for qi in parts.q]
@@ -86,7 +86,7 @@ class SourceSymbolSlots:
         values = [(self.slot[p.symbol], sm.sympify(p.value)) for p in definition.parameters if p.calculated]
         self._calculate = [(k, self.compile_function([value])) for k, value in values]
 
-    def _add_state_rates(self, definition: ModelDefinition) -> None:
+    def _add_state_rates(self, definition: CheckedModel) -> None:
         """Add z' where the mechanics contain it, as the model gives it; z'' is its derivative."""
         declared_rates = {state.symbol: sm.sympify(state.derivative) for state in definition.auxiliary_states}
         self._replacements |= {z.diff(self.t): self._translate(rate) for z, rate in declared_rates.items()}

@@ -10,8 +10,8 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism import Mechanism
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Parameter, Speed
 
 _QUANTITY_FIELDS = ("unit", "minimum", "maximum", "nominal")
@@ -44,7 +44,7 @@ def compare_quaternion_lengths(mechanism: Mechanism) -> Iterator[tuple[str, bool
         yield f"the length of the quaternion {names} is driven away from 1" * (not is_attracted), is_attracted
 
 
-def compare_declared_values(definition: ModelDefinition, declared: DeclaredModelContent) -> Iterator[tuple[str, bool]]:
+def compare_declared_values(definition: CheckedModel, declared: DeclaredModelContent) -> Iterator[tuple[str, bool]]:
     """Yield each comparison of declared quantities and the experiment, and whether both agree.
 
     Start values that the import solves for (guesses, states of contacts and latches) are left out.

@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import Model, check_model
-from mb2fmu.model.checks.mechanics_completeness import speed_unit_faults
+from mb2fmu.model.checks.mechanics_completeness import find_speed_unit_faults
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 
 TIME = me.dynamicsymbols._t
@@ -526,4 +526,4 @@ def test_rates_that_go_with_their_coordinates(pendulum, equation, q_unit, u_unit
         replace(item, unit=units[type(item)], display_unit=None) if type(item) in units else item
         for item in model.declared
     ]
-    assert list(speed_unit_faults(model)) == []
+    assert list(find_speed_unit_faults(model)) == []

@@ -12,7 +12,7 @@ from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.variable_naming import (
     is_model_name,
     is_variable_name,
-    output_variable_names,
+    list_output_variable_names,
     strip_latex,
     suggest_identifier,
 )
@@ -79,7 +79,7 @@ LOAD, ACTUATOR = (me.Point("P"), 0), object()
 )
 def test_variables_of_output_requests(kind, subject, representation, expected):
     request = OutputRequest(kind=kind, name="n", subject=subject, representation=representation)
-    assert output_variable_names(request) == expected
+    assert list_output_variable_names(request) == expected
 
 
 def test_plain_names():

@@ -27,8 +27,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.model.model import Experiment, Parts
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
+from mb2fmu.model.model import DeclaredExperiment, Parts
 from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Speed
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.reference_run import BalanceResidual, ComparedVariable, ReferenceRun
@@ -42,7 +42,7 @@ from mb2fmu.validation.validation_result import InvariantResult, ValidationResul
 class Case:
     """What ``render`` takes."""
 
-    definition: ModelDefinition
+    definition: CheckedModel
     equations: EquationsOfMotion
     interface: FmuInterface
     result: ValidationResult
@@ -74,11 +74,11 @@ def _case(
     )
 
 
-def _definition(description: str, diagram: str) -> ModelDefinition:
+def _definition(description: str, diagram: str) -> CheckedModel:
     theta, omega, tau = dynamicsymbols("theta omega tau")
     m, g = sm.symbols("m_rod g")
     N, O = ReferenceFrame("N"), Point("O")
-    return ModelDefinition(
+    return CheckedModel(
         name="Pendulum",
         description=description,
         mechanics=Parts(
@@ -100,7 +100,7 @@ def _definition(description: str, diagram: str) -> ModelDefinition:
         constraint_forces=(),
         outputs=(),
         potential_energy=None,
-        experiment=Experiment(stop=2.0, step=0.01),
+        experiment=DeclaredExperiment(stop=2.0, step=0.01),
         diagram=diagram,
     )
 

@@ -13,9 +13,9 @@ from coupled_masses import exact
 from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, FmuMessageLog
 from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import (
+    CommunicationStepSettings,
     CoupledSystem,
     CouplingError,
-    SteppingSettings,
     SystemTrajectories,
     WiredSystem,
     read_fmu_component,
@@ -101,7 +101,7 @@ def test_fmus_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path
             slave = Fmi2Slave(instance, inputs, outputs, unit.capabilities, 1)
             slave.enter_initialization_mode(0.0, 1.0, 1e-11)
             slaves.append(slave)
-        march = SystemStepper(request.wiring, slaves, SteppingSettings(step=0.01, order=2, passes=5))
+        march = SystemStepper(request.wiring, slaves, CommunicationStepSettings(step=0.01, order=2, passes=5))
         march.initialize()
         for slave in slaves:
             slave.enter_step_mode()

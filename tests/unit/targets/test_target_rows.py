@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.in_memory_file_tree import FileTree
 from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, list_target_source_files
-from mb2fmu.targets import SOURCE_TARGETS, SourceTarget, format_targets_as_markdown
+from mb2fmu.targets import SOURCE_TARGETS, SourceCodeTarget, format_targets_as_markdown
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.julia import emit_julia_file
@@ -43,7 +43,7 @@ def test_each_row_has_a_printer_and_the_documentation_has_the_tables() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_the_files_have_the_functions_that_the_row_names(row: SourceTarget) -> None:
+def test_the_files_have_the_functions_that_the_row_names(row: SourceCodeTarget) -> None:
     name, tree = derivation().definition.name, files(row.name)
     assert {path.replace("NAME", name) for path in row.files} <= set(tree.files)
     text = b"\n".join(tree.files.values()).decode("utf-8", errors="replace")
@@ -56,7 +56,7 @@ def test_the_files_have_the_functions_that_the_row_names(row: SourceTarget) -> N
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_the_comments_say_model_and_units(row: SourceTarget) -> None:
+def test_the_comments_say_model_and_units(row: SourceCodeTarget) -> None:
     text = b"\n".join(files(row.name).files.values()).decode("utf-8", errors="replace")
     definition = derivation().definition
     assert definition.name in text

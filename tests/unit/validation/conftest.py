@@ -17,8 +17,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     OutputExpression,
 )
-from mb2fmu.model.model import Experiment
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
+from mb2fmu.model.model import DeclaredExperiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
 
 t, q, u, q1, q2, u1, u2, a, a1, a2, g, w, tau, z = sm.symbols("t q u q1 q2 u1 u2 a a1 a2 g w tau z")
@@ -28,13 +28,13 @@ t, q, u, q1, q2, u1, u2, a, a1, a2, g, w, tau, z = sm.symbols("t q u q1 q2 u1 u2
 class Case:
     """A definition and its equations."""
 
-    definition: ModelDefinition
+    definition: CheckedModel
     equations: EquationsOfMotion
 
 
-def define(name: str, experiment: Experiment, **records: object) -> ModelDefinition:
+def define(name: str, experiment: DeclaredExperiment, **records: object) -> CheckedModel:
     empty = ("parameters", "inputs", "coordinates", "speeds", "auxiliary_states", "constraint_forces", "outputs")
-    return ModelDefinition(
+    return CheckedModel(
         name=name,
         description="",
         mechanics=None,
@@ -78,7 +78,7 @@ def pendulum(start: float = 2.0, stop: float = 10.0, step: float = 0.02, toleran
     )
     definition = define(
         "Pendulum",
-        Experiment(stop=stop, step=step, tolerance=tolerance),
+        DeclaredExperiment(stop=stop, step=step, tolerance=tolerance),
         parameters=(parameter(g, 9.81),),
         coordinates=(coordinate("q", start),),
         speeds=(speed("u", 0.0),),
@@ -106,7 +106,7 @@ def oscillator(stop: float = 5.0, step: float = 0.05, signal: sm.Expr | float = 
     )
     definition = define(
         "Oscillator",
-        Experiment(stop=stop, step=step, tolerance=1e-6, signals={dynamicsymbols("tau"): signal}),
+        DeclaredExperiment(stop=stop, step=step, tolerance=1e-6, signals={dynamicsymbols("tau"): signal}),
         parameters=(parameter(w, 3.0),),
         inputs=(Input(name="tau", symbol=dynamicsymbols("tau")),),
         coordinates=(coordinate("q", 0.4),),
@@ -141,7 +141,7 @@ def double_pendulum(
     )
     definition = define(
         "DoublePendulum",
-        Experiment(stop=stop, step=step, tolerance=tolerance),
+        DeclaredExperiment(stop=stop, step=step, tolerance=tolerance),
         parameters=(parameter(g, 9.81),),
         coordinates=(coordinate("q1", start[0]), coordinate("q2", start[1])),
         speeds=(speed("u1", 0.0), speed("u2", 0.0)),

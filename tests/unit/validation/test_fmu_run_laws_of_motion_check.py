@@ -21,7 +21,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
-from mb2fmu.model import Model, ModelDefinition, check_model
+from mb2fmu.model import CheckedModel, Model, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -51,7 +51,7 @@ STEPS, STEP, TOLERANCE = 24, 0.01, 1e-6
 
 
 @cache
-def given(name: str) -> tuple[ModelDefinition, Mechanism]:
+def given(name: str) -> tuple[CheckedModel, Mechanism]:
     """The checked model, and its mechanism as it was read: start values are the model's own."""
     definition = check_model(MECHANISMS[name]())
     return definition, read_mechanism(definition)

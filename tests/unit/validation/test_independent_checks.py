@@ -37,7 +37,7 @@ from mb2fmu import CoulombFriction, pipeline
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
-from mb2fmu.model import Model, ModelDefinition, Parts, check_model
+from mb2fmu.model import CheckedModel, Model, Parts, check_model
 from mb2fmu.model import load as load_model
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
@@ -58,7 +58,7 @@ from mb2fmu.validation.source_checks.source_symbol_slots import SourceEvaluation
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
 
-Read = tuple[ModelDefinition, Mechanism]
+Read = tuple[CheckedModel, Mechanism]
 
 
 def read_of(model: Model) -> Read:
@@ -67,14 +67,14 @@ def read_of(model: Model) -> Read:
     return checked, read_mechanism(checked)
 
 
-def state_names(definition: ModelDefinition, e) -> list[str]:
+def state_names(definition: CheckedModel, e) -> list[str]:
     """Of what equations of motion have as states."""
     names = [definition.coordinates[i].name for i in e.q_independent]
     names += [definition.speeds[i].name for i in e.u_independent]
     return [*names, *(z.name for z in definition.auxiliary_states)]
 
 
-def states_of(motions: SourceAccelerations, definition: ModelDefinition, e) -> Iterator[State]:
+def states_of(motions: SourceAccelerations, definition: CheckedModel, e) -> Iterator[State]:
     """The points at which motions are known."""
     names, free = state_names(definition, e), [p.name for p in definition.parameters if not p.calculated]
     wanted = ((motions.starts, names), (motions.inputs, motions.inputs), (motions.starts, free))

@@ -34,7 +34,7 @@ from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     integrate_expression,
     is_conservative,
 )
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
@@ -160,7 +160,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     if not energy.free_symbols <= set(arguments):
         return False
     slopes = lambdify_for_numpy(arguments, [energy.diff(q) for q in m.q], cse=True)
-    numeric = NumericMechanism(m)
+    numeric = MechanismEvaluator(m)
     for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
         forces = numeric.generalized_forces()[: len(m.u)]

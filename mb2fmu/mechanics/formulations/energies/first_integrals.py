@@ -29,7 +29,7 @@ from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     find_coordinates_with_constraint_work,
     has_working_constraints,
 )
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_mechanism_state
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
@@ -84,7 +84,7 @@ class FirstIntegralFinder:
     def __init__(self, kinematics: NamedKinematics, terms: LagrangeEnergyTerms | None) -> None:
         self._k, self._terms = kinematics, terms
         self._m: Mechanism = kinematics.mechanism
-        self._numeric = NumericMechanism(self._m)
+        self._numeric = MechanismEvaluator(self._m)
         self._samples = draw_random_states(self._numeric)
 
     def find_momentum_integrals(self) -> Iterator[FormulationQuantity]:

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoopSolver, RodLoopSolver
 from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
-    NumericConstraints,
+    ConstraintEvaluator,
     make_parameter_completion_function,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
@@ -393,7 +393,7 @@ def _select_dependent_speeds(m: Mechanism, q_dependent: Sequence[int], *, named:
     c, d = m.velocity_constraints, m.declared
     assert c is not None
     q, z, r = (np.array([x.start for x in items]) for items in (d.coordinates, d.auxiliary_states, d.inputs))
-    A, _, K = NumericConstraints(m).evaluate(0.0, q, z, r, free_parameter_values(m))
+    A, _, K = ConstraintEvaluator(m).evaluate(0.0, q, z, r, free_parameter_values(m))
     dependent_speeds = [i for i in range(len(m.u)) if i not in m.u_independent]
     if len(dependent_speeds) != len(A) or not named:
         first = np.flatnonzero(np.any(K[list(q_dependent)] != 0.0, axis=0)) if q_dependent else np.zeros(0, dtype=int)

@@ -57,7 +57,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     add_vector_components,
     cross_product,
     dot_product,
-    multiply_matrix,
+    multiply_matrix_by_vector,
     scale_components,
 )
 from mb2fmu.model.quantity_declarations import OutputLevel, Quantity
@@ -194,8 +194,10 @@ def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) 
         )
         if body.inertia is not None and not body.inertia.is_zero_matrix:
             R = k.rotation(body.frame)
-            w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
-            total = add_vector_components(total, multiply_matrix(R, multiply_matrix(body.inertia, w)))
+            w = k.name_components(multiply_matrix_by_vector(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            total = add_vector_components(
+                total, multiply_matrix_by_vector(R, multiply_matrix_by_vector(body.inertia, w))
+            )
     return total
 
 
@@ -272,7 +274,10 @@ class _JointSpaceQuantities:
         """Return the inertia times a vector, both in N."""
         k, R = self._k, self._k.rotation(body.frame)
         return k.name_components(
-            multiply_matrix(R, multiply_matrix(body.inertia, multiply_matrix(R.T, turning))), f"{hint}_{body.name}"
+            multiply_matrix_by_vector(
+                R, multiply_matrix_by_vector(body.inertia, multiply_matrix_by_vector(R.T, turning))
+            ),
+            f"{hint}_{body.name}",
         )
 
     @cached_property
@@ -447,7 +452,7 @@ def _component_outputs(
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the components of a vector of the inertial frame, in the requested frame."""
     if request.expressed_in is not None:
-        vector = multiply_matrix(k.rotation(request.expressed_in).T, vector)
+        vector = multiply_matrix_by_vector(k.rotation(request.expressed_in).T, vector)
     yield from zip((request.name + axis for axis in AXIS_SUFFIXES), vector, strict=True)
 
 
@@ -588,6 +593,6 @@ def _speed_momentum(j: int, k: NamedKinematics) -> sm.Expr:
         column = k.omega_partials(body.frame).get(j) if body.inertia is not None else None
         if column is not None and body.inertia is not None:
             R = k.rotation(body.frame)
-            w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
-            total += dot_product(multiply_matrix(R.T, column), multiply_matrix(body.inertia, w))
+            w = k.name_components(multiply_matrix_by_vector(R.T, k.omega(body.frame)), f"wb_{body.name}")
+            total += dot_product(multiply_matrix_by_vector(R.T, column), multiply_matrix_by_vector(body.inertia, w))
     return total

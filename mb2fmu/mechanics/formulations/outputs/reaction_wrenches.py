@@ -32,7 +32,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
     cross_product,
-    multiply_matrix,
+    multiply_matrix_by_vector,
     scale_components,
 )
 
@@ -230,11 +230,11 @@ class ReactionWrenches:
         if body.inertia is None or body.inertia.is_zero_matrix:
             return Wrench(force, ZERO)
         R = k.rotation(body.frame)
-        w = k.name_components(multiply_matrix(R.T, k.omega(body.frame)), f"wb_{body.name}")
-        momentum = k.name_components(multiply_matrix(body.inertia, w), f"Hb_{body.name}")
-        alpha = k.name_components_late(multiply_matrix(R.T, k.alpha(body.frame)), f"alb_{body.name}")
-        rate = add_vector_components(multiply_matrix(body.inertia, alpha), cross_product(w, momentum))
-        return Wrench(force, multiply_matrix(R, k.name_components_late(rate, f"Hrate_{body.name}")))
+        w = k.name_components(multiply_matrix_by_vector(R.T, k.omega(body.frame)), f"wb_{body.name}")
+        momentum = k.name_components(multiply_matrix_by_vector(body.inertia, w), f"Hb_{body.name}")
+        alpha = k.name_components_late(multiply_matrix_by_vector(R.T, k.alpha(body.frame)), f"alb_{body.name}")
+        rate = add_vector_components(multiply_matrix_by_vector(body.inertia, alpha), cross_product(w, momentum))
+        return Wrench(force, multiply_matrix_by_vector(R, k.name_components_late(rate, f"Hrate_{body.name}")))
 
     def _list_applied_vectors(self) -> Iterable[tuple[int, bool, Components, str, int]]:
         """Yield (point or frame, whether a torque, vector in N, name, its body or -1): loads and constraint forces."""

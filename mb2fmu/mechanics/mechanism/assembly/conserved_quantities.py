@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import FrameMotion, NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import FrameMotion, MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     append_auxiliary_speeds,
@@ -72,7 +72,7 @@ class ConservedQuantities:
     ) -> None:
         self.mechanism, self._potential = mechanism, potential
         self._free_parameters = free_parameter_values(mechanism) if free_parameters is None else free_parameters
-        self._numeric = NumericMechanism(mechanism)
+        self._numeric = MechanismEvaluator(mechanism)
         m = mechanism
         constants = [
             constant for b in m.bodies for constant in (b.mass, *(b.inertia if b.inertia is not None else sm.zeros(3)))
@@ -167,7 +167,7 @@ class ConservedQuantities:
         self.conserved_components = tuple(conserved)
         if self._has_coordinate_momenta:
             names += [f"momentum of {coordinate.name}, which is ignorable" for coordinate in m.declared.coordinates]
-            units += [momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]
+            units += [derive_momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]
             quadratic = self._is_sum_of_energies(samples)
             names.append("energy T + V" if quadratic else "Jacobi's integral T2 - T0 + V")
             units.append("J")
@@ -308,12 +308,12 @@ def _moment_sizes(arms: Floats, sizes: Floats) -> Floats:
     return np.stack([y * c + z * b, z * a + x * c, x * b + y * a], axis=1)
 
 
-def momentum_unit(unit: str) -> str:
+def derive_momentum_unit(unit: str) -> str:
     """Return the unit of ∂T/∂q', q in ``unit``."""
     return _MOMENTUM_UNITS.get(unit, f"J.s/({unit})")
 
 
-def find_coordinates_with_constraint_work(numeric: NumericMechanism, K: Floats) -> npt.NDArray[np.bool_]:
+def find_coordinates_with_constraint_work(numeric: MechanismEvaluator, K: Floats) -> npt.NDArray[np.bool_]:
     """Return the coordinates along which constraint forces do work at the present state; q' = K u + k0."""
     A, _, _ = numeric.velocity_constraint_terms()
     if not len(A):
@@ -322,7 +322,7 @@ def find_coordinates_with_constraint_work(numeric: NumericMechanism, K: Floats) 
     return np.asarray(np.max(constraint_effects, axis=1) > ZERO_TOLERANCE * np.max(constraint_effects))
 
 
-def has_working_constraints(numeric: NumericMechanism) -> bool:
+def has_working_constraints(numeric: MechanismEvaluator) -> bool:
     """Return whether constraints do work: A u + b = 0 with b ≠ 0."""
     A, b, _ = numeric.velocity_constraint_terms()
     return bool(len(A) and np.any(np.abs(b) > ZERO_TOLERANCE * np.max(np.abs(A))))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.assembly.assembly_branches import CLOSURE_TOLERANCE, RANK_TOLERANCE
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import ConstraintEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
@@ -43,7 +43,7 @@ _ConstraintFunction = Callable[[Floats], tuple[Floats, Floats, Floats]]
 _REMEDY = 'correct start values, or say kind="guess" for speeds that may change'
 
 
-def solve_start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> Floats:
+def solve_start_speeds(m: Mechanism, numeric: ConstraintEvaluator, q: Floats) -> Floats:
     """Return all speeds at the start.
 
     Args:
@@ -90,7 +90,7 @@ def solve_start_speeds(m: Mechanism, numeric: NumericConstraints, q: Floats) -> 
     return _move_onto_branch(m, constraints, u, free, units, typical_lengths)
 
 
-def _make_constraint_function(m: Mechanism, numeric: NumericConstraints, q: Floats) -> _ConstraintFunction:
+def _make_constraint_function(m: Mechanism, numeric: ConstraintEvaluator, q: Floats) -> _ConstraintFunction:
     """Return a function of u that gives A, b and γ at the start; A and b are evaluated once."""
     declared = m.declared
     z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))

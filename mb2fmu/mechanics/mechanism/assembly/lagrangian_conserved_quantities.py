@@ -19,11 +19,11 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
     ZERO_TOLERANCE,
     ConservedQuantity,
+    derive_momentum_unit,
     find_coordinates_with_constraint_work,
     has_working_constraints,
-    momentum_unit,
 )
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     draw_random_states,
@@ -49,7 +49,7 @@ class LagrangianConservedQuantities:
         self._free_parameters = free_parameter_values(mechanism) if free_parameters is None else free_parameters
         assert m.lagrangian is not None
         L, forces = m.lagrangian.expression, m.lagrangian.forces
-        self._numeric = NumericMechanism(m)
+        self._numeric = MechanismEvaluator(m)
         self._symbols = [
             m.t,
             *m.q,
@@ -102,7 +102,7 @@ class LagrangianConservedQuantities:
             conserved[:-1] &= ~find_coordinates_with_constraint_work(self._numeric, np.eye(len(m.q)))
             conserved[-1] &= not has_working_constraints(self._numeric)
         names = [f"momentum of {coordinate.name}, which is ignorable" for coordinate in m.declared.coordinates]
-        units = [momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]
+        units = [derive_momentum_unit(coordinate.unit) for coordinate in m.declared.coordinates]
         names.append("Jacobi's integral Σ q' ∂L/∂q' - L")
         return [
             ConservedQuantity(n, u, i)

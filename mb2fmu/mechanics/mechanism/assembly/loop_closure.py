@@ -19,14 +19,14 @@ from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
 )
 from mb2fmu.mechanics.mechanism.assembly.initial_speeds import solve_start_speeds
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import (
-    NumericConstraints,
+    ConstraintEvaluator,
     make_parameter_completion_function,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternion_coordinates
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import (
+    find_start_speed_faults,
     free_parameter_values,
-    start_speed_faults,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -57,11 +57,11 @@ def solve_loop_closure_start_values(mechanism: Mechanism) -> Mechanism:
     )
     closed = replace(mechanism, declared=replace(declared, coordinates=coordinates))
     if not mechanism.holonomic:
-        faults = start_speed_faults(closed)
+        faults = find_start_speed_faults(closed)
         if faults:
             raise MechanismError("the mechanism contradicts itself:", faults)
         return closed
-    u = solve_start_speeds(mechanism, NumericConstraints(mechanism), q)
+    u = solve_start_speeds(mechanism, ConstraintEvaluator(mechanism), q)
     speeds = tuple(
         replace(speed, start=_round_digits(value) if speed.kind == "guess" else speed.start)
         for speed, value in zip(declared.speeds, u, strict=True)

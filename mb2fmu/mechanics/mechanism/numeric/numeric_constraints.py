@@ -1,4 +1,4 @@
-"""``NumericConstraints``: evaluate A, b, γ and K of a mechanism, without its bodies and loads.
+"""``ConstraintEvaluator``: evaluate A, b, γ and K of a mechanism, without its bodies and loads.
 
 ``make_parameter_completion_function``: all parameters of a mechanism in numbers, from the free ones.
 """
@@ -39,7 +39,7 @@ def _substitute_calculated(mechanism: Mechanism) -> list[sm.Expr]:
     return list(expressions.values())
 
 
-class NumericConstraints:
+class ConstraintEvaluator:
     """Evaluates A u + b = 0, A u' + γ = 0 and q' = K u + k0; rows are sparse, and only their entries are evaluated.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
@@ -45,7 +45,7 @@ def free_parameter_values(mechanism: Mechanism) -> list[float]:
 
 
 def draw_random_states(
-    numeric: NumericMechanism, free_parameters: Sequence[float] | None = None, *, without_zeros: bool = False
+    numeric: MechanismEvaluator, free_parameters: Sequence[float] | None = None, *, without_zeros: bool = False
 ) -> list[RandomStateSample]:
     """Return random states near the start, where everything is finite; scaled by the mechanism's magnitudes.
 
@@ -116,7 +116,7 @@ def append_auxiliary_speeds(m: Mechanism, u: Array) -> Array:
     return np.concatenate([u, np.zeros(len(m.u_auxiliary))])
 
 
-def set_random_mechanism_state(numeric: NumericMechanism, sample: RandomStateSample, *, on_constraints: bool) -> None:
+def set_random_mechanism_state(numeric: MechanismEvaluator, sample: RandomStateSample, *, on_constraints: bool) -> None:
     """Move the mechanism to a sample; its speeds are arbitrary or satisfy the velocity constraints."""
     u = sample.u_constrained if on_constraints else sample.u
     numeric.set_state(
@@ -159,16 +159,16 @@ def differ_beyond_roundoff(a: Array, b: Array, largest_magnitude: float) -> bool
     )
 
 
-def max_point_speed(numeric: NumericMechanism) -> float:
+def max_point_speed(numeric: MechanismEvaluator) -> float:
     """Return the largest component of all velocities of points, m/s, at the present state."""
     return max(float(np.max(np.abs(point.velocity))) for point in numeric.points)
 
 
-def max_angular_velocity(numeric: NumericMechanism) -> float:
+def max_angular_velocity(numeric: MechanismEvaluator) -> float:
     """Return the largest component of all angular velocities, rad/s, at the present state."""
     return max(float(np.max(np.abs(frame.omega))) for frame in numeric.frames)
 
 
-def format_vector(vector: Array) -> str:
+def format_vector_components(vector: Array) -> str:
     """Return the components for a message."""
     return "(" + ", ".join(f"{value:.4g}" for value in vector) + ")"

@@ -14,14 +14,14 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.contact_equations import Contacts
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.equations_of_motion import (
     Assignment,
-    EventRecord,
+    EventDefinition,
     KinematicEquations,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.equations.latch_equations import Latches
+from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
@@ -279,9 +279,9 @@ class MechanismElements:
     prescribed: bool = False
     lagrangian: Lagrangian | None = None
     potential_forces: tuple[sm.Expr, ...] = ()
-    events: tuple[EventRecord, ...] = ()
-    contacts: Contacts | None = None
-    latches: Latches | None = None
+    events: tuple[EventDefinition, ...] = ()
+    contacts: ContactEquations | None = None
+    latches: LatchEquations | None = None
     flexible_bodies: tuple[FlexibleBodyRecord, ...] = ()
 
 
@@ -324,7 +324,7 @@ class MechanismConstraints:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MechanismObservables:
+class MechanismRequests:
     """Requests of a mechanism beside its motion.
 
     Attributes:
@@ -356,7 +356,7 @@ class MechanismObservables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(MechanismVariables, MechanismElements, MechanismConstraints, MechanismObservables):
+class Mechanism(MechanismVariables, MechanismElements, MechanismConstraints, MechanismRequests):
     """A mechanism as records: its variables, bodies, constraints and observables."""
 
     def __post_init__(self) -> None:

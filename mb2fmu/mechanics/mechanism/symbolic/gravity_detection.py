@@ -19,7 +19,7 @@ ROUND_OFF = 4 * 2.0**-52
 
 
 @dataclass(frozen=True, slots=True)
-class Gravity:
+class DetectedGravity:
     """Acceleration of gravity, and the loads that are weights.
 
     Attributes:
@@ -35,10 +35,10 @@ class Gravity:
     constant_force: Components | None = None
 
 
-def find_gravity(mechanism: Mechanism) -> Gravity:
+def find_gravity(mechanism: Mechanism) -> DetectedGravity:
     """Find gravity among the forces on mass centres that are written in N."""
     acceleration, weights = _common_acceleration(mechanism)
-    return Gravity(acceleration, frozenset(weights), _constant_force_sum(mechanism))
+    return DetectedGravity(acceleration, frozenset(weights), _constant_force_sum(mechanism))
 
 
 def _common_acceleration(mechanism: Mechanism) -> tuple[Components | None, set[int]]:

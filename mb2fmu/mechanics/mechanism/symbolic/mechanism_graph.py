@@ -31,7 +31,7 @@ GROUND_NUMBER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class GraphEdge:
+class MechanismGraphEdge:
     """Connection between two bodies, or between a body and the ground.
 
     Attributes:
@@ -63,7 +63,7 @@ class MechanismGraph:
 
     name: str
     bodies: tuple[str, ...]
-    edges: tuple[GraphEdge, ...]
+    edges: tuple[MechanismGraphEdge, ...]
     loads_of_body: tuple[tuple[str, ...], ...]
     outputs_of_body: tuple[tuple[str, ...], ...]
 
@@ -100,7 +100,7 @@ class _GraphBuilder:
             if len(bodies) == 1:
                 loads_of_body[bodies[0]].append(name)
             else:
-                bonds += [GraphEdge("load", name, a, b) for a, b in itertools.pairwise(bodies)]
+                bonds += [MechanismGraphEdge("load", name, a, b) for a, b in itertools.pairwise(bodies)]
         for item in m.outputs:
             if isinstance(item, RequestedOutput):
                 for number in dict.fromkeys(self._find_observed_bodies(item)):
@@ -110,7 +110,7 @@ class _GraphBuilder:
             m.declared.name, names, tuple(bonds), tuple(map(tuple, loads_of_body)), tuple(map(tuple, outputs_of_body))
         )
 
-    def _list_joints(self) -> Iterator[GraphEdge]:
+    def _list_joints(self) -> Iterator[MechanismGraphEdge]:
         """Yield one joint per body."""
         declared_joints = {joint.child: joint for joint in self.mechanism.joints}
         carriers = {number: self._find_carrier(number, body) for number, body in enumerate(self.mechanism.bodies)}
@@ -125,7 +125,7 @@ class _GraphBuilder:
                 # Located from what hangs on it, as a frame from the contact of its wheel: it turns against the ground.
                 parent = carriers[number] = GROUND_NUMBER if _is_in_cycle(carriers, number) else parent
             free = self._find_joint_coordinates(number, parent)
-            yield GraphEdge(
+            yield MechanismGraphEdge(
                 "joint", declared_joints[number].name if number in declared_joints else "", parent, number, free
             )
 
@@ -166,7 +166,7 @@ class _GraphBuilder:
             symbols = self._symbols_of_frame[node] = symbols | self.mechanism.frames[node].rotation.free_symbols
         return symbols
 
-    def _list_loops(self) -> Iterator[GraphEdge]:
+    def _list_loops(self) -> Iterator[MechanismGraphEdge]:
         """Yield the constraints between the bodies that they connect."""
         m = self.mechanism
         rows = m.velocity_constraints.names if m.velocity_constraints else ()
@@ -178,7 +178,7 @@ class _GraphBuilder:
             loop_bodies = list(dict.fromkeys(bodies)) or [GROUND_NUMBER]
             if len(loop_bodies) == 1:
                 loop_bodies = [GROUND_NUMBER, *loop_bodies] if loop_bodies[0] != GROUND_NUMBER else loop_bodies * 2
-            yield from (GraphEdge("loop", name, a, b) for a, b in itertools.pairwise(loop_bodies))
+            yield from (MechanismGraphEdge("loop", name, a, b) for a, b in itertools.pairwise(loop_bodies))
 
     def _find_application_body(self, application: ConstraintForceApplication) -> int:
         """Return the body on which a constraint's force acts."""

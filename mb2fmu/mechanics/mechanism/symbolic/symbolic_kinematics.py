@@ -34,7 +34,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     add_vector_components,
     cross_product,
     dot_product,
-    multiply_matrix,
+    multiply_matrix_by_vector,
     scale_components,
     vector_length,
 )
@@ -211,7 +211,7 @@ class NamedKinematics:
         total = self.omega(frame.reference)
         for axes_frame, components in frame.angular_velocity:
             total = add_vector_components(
-                total, multiply_matrix(self.rotation(axes_frame), self._without_auxiliary_speeds(components))
+                total, multiply_matrix_by_vector(self.rotation(axes_frame), self._without_auxiliary_speeds(components))
             )
         return self.name_components(total, f"w_{frame.name}")
 
@@ -233,12 +233,12 @@ class NamedKinematics:
         for axes_frame, components in frame.angular_velocity:
             velocity_components = self._without_auxiliary_speeds(components)
             R = self.rotation(axes_frame)
-            total = add_vector_components(total, multiply_matrix(R, self._differentiate(velocity_components)))
+            total = add_vector_components(total, multiply_matrix_by_vector(R, self._differentiate(velocity_components)))
             total = add_vector_components(
                 total,
                 cross_product(
                     self.omega(axes_frame),
-                    self.name_components(multiply_matrix(R, velocity_components), f"w_{frame.name}_rel"),
+                    self.name_components(multiply_matrix_by_vector(R, velocity_components), f"w_{frame.name}_rel"),
                 ),
             )
         return self.name_components(total, f"al_{frame.name}")
@@ -273,9 +273,11 @@ class NamedKinematics:
             terms.append(body.mass * dot_product(velocity, velocity) / 2)
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 angular_velocity = self.name_components(
-                    multiply_matrix(self.rotation(body.frame).T, self.omega(body.frame)), f"wb_{body.name}"
+                    multiply_matrix_by_vector(self.rotation(body.frame).T, self.omega(body.frame)), f"wb_{body.name}"
                 )
-                terms.append(dot_product(angular_velocity, multiply_matrix(body.inertia, angular_velocity)) / 2)
+                terms.append(
+                    dot_product(angular_velocity, multiply_matrix_by_vector(body.inertia, angular_velocity)) / 2
+                )
         return sm.Add(*terms)
 
     def speed_dependent_symbols(self) -> set[sm.Symbol]:
@@ -301,7 +303,7 @@ class NamedKinematics:
         if axes_frame == 0:
             return components
         return self.name_components(
-            multiply_matrix(self.rotation(axes_frame), components), f"arm_{self.mechanism.points[i].name}"
+            multiply_matrix_by_vector(self.rotation(axes_frame), components), f"arm_{self.mechanism.points[i].name}"
         )
 
     def _velocity(self, i: int) -> Components:
@@ -311,7 +313,8 @@ class NamedKinematics:
             total = ZERO
             for axes_frame, components in point.velocity:
                 total = add_vector_components(
-                    total, multiply_matrix(self.rotation(axes_frame), self._without_auxiliary_speeds(components))
+                    total,
+                    multiply_matrix_by_vector(self.rotation(axes_frame), self._without_auxiliary_speeds(components)),
                 )
             return self.name_components(total, f"v_{point.name}")
         total = self.velocity(point.parent)
@@ -320,7 +323,7 @@ class NamedKinematics:
                 total, cross_product(self.omega(axes_frame), self._express_position_term(i, axes_frame, components))
             )
             total = add_vector_components(
-                total, multiply_matrix(self.rotation(axes_frame), self._differentiate(components))
+                total, multiply_matrix_by_vector(self.rotation(axes_frame), self._differentiate(components))
             )
         return self.name_components(total, f"v_{point.name}")
 
@@ -340,7 +343,9 @@ class NamedKinematics:
             for speed in self._find_moving_speeds(components):
                 derivative = self._differentiate_by_speed(components, speed)
                 if any(derivative):
-                    partials[speed] = add_vector_components(partials.get(speed, ZERO), multiply_matrix(R, derivative))
+                    partials[speed] = add_vector_components(
+                        partials.get(speed, ZERO), multiply_matrix_by_vector(R, derivative)
+                    )
         return self._name_partials(partials, f"Jv_{point.name}")
 
     def _acceleration0(self, i: int) -> Components:
@@ -350,12 +355,14 @@ class NamedKinematics:
         if point.velocity is not None:
             for axes_frame, components in point.velocity:
                 velocity_components, R = self._without_auxiliary_speeds(components), self.rotation(axes_frame)
-                total = add_vector_components(total, multiply_matrix(R, self._differentiate(velocity_components)))
+                total = add_vector_components(
+                    total, multiply_matrix_by_vector(R, self._differentiate(velocity_components))
+                )
                 total = add_vector_components(
                     total,
                     cross_product(
                         self.omega(axes_frame),
-                        self.name_components(multiply_matrix(R, velocity_components), f"v_{point.name}_in"),
+                        self.name_components(multiply_matrix_by_vector(R, velocity_components), f"v_{point.name}_in"),
                     ),
                 )
             return self.name_components(total, f"a_{point.name}")
@@ -376,12 +383,12 @@ class NamedKinematics:
                     ),
                 )
             if any(rate):
-                relative_velocity = self.name_components(multiply_matrix(R, rate), f"rr_{point.name}")
+                relative_velocity = self.name_components(multiply_matrix_by_vector(R, rate), f"rr_{point.name}")
                 total = add_vector_components(
                     total,
                     add_vector_components(
                         scale_components(sm.Integer(2), cross_product(w, relative_velocity)),
-                        multiply_matrix(R, second_rate),
+                        multiply_matrix_by_vector(R, second_rate),
                     ),
                 )
         return self.name_components(total, f"a_{point.name}")
@@ -440,12 +447,12 @@ class NamedKinematics:
                     ),
                 )
             if any(rate) or any(second_rate):
-                relative_velocity = self.name_components(multiply_matrix(R, rate), f"rr_{point.name}")
+                relative_velocity = self.name_components(multiply_matrix_by_vector(R, rate), f"rr_{point.name}")
                 total = add_vector_components(
                     total,
                     add_vector_components(
                         scale_components(sm.Integer(2), cross_product(w, relative_velocity)),
-                        multiply_matrix(R, second_rate),
+                        multiply_matrix_by_vector(R, second_rate),
                     ),
                 )
         return self.name_components_late(total, f"acc_{point.name}")
@@ -468,8 +475,10 @@ class NamedKinematics:
                     ),
                 )
         return add_vector_components(
-            multiply_matrix(R, rate),
-            cross_product(self.omega(axes_frame), self.name_components(multiply_matrix(R, velocity_components), hint)),
+            multiply_matrix_by_vector(R, rate),
+            cross_product(
+                self.omega(axes_frame), self.name_components(multiply_matrix_by_vector(R, velocity_components), hint)
+            ),
         )
 
     # ------------------------------------------------------------------ pathways
@@ -576,7 +585,7 @@ class NamedKinematics:
                 if any(speed in component.free_symbols for component in components):
                     derivative = (components[0].diff(speed), components[1].diff(speed), components[2].diff(speed))
                     partials[speed_number] = add_vector_components(
-                        partials.get(speed_number, ZERO), multiply_matrix(R, derivative)
+                        partials.get(speed_number, ZERO), multiply_matrix_by_vector(R, derivative)
                     )
 
     def _name_partials(self, partials: Partials, hint: str) -> Partials:

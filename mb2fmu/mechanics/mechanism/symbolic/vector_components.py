@@ -33,7 +33,7 @@ def cross_product(a: Components, b: Components) -> Components:
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-def multiply_matrix(matrix: sm.MatrixBase, a: Components) -> Components:
+def multiply_matrix_by_vector(matrix: sm.MatrixBase, a: Components) -> Components:
     """Return matrix @ a."""
     entries = matrix.flat()
     return (dot_product(entries[0:3], a), dot_product(entries[3:6], a), dot_product(entries[6:9], a))

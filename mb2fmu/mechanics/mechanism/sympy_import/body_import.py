@@ -17,13 +17,13 @@ from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_const
 from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import list_appearance_points
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_curved_pathway_loads
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
-def list_frames_to_import(definition: ModelDefinition) -> dict[ReferenceFrame, ReferenceFrame | None]:
+def list_frames_to_import(definition: CheckedModel) -> dict[ReferenceFrame, ReferenceFrame | None]:
     """Return the frames that are needed, some for their angular velocity only; also those of bodies' inertias."""
     mechanics = definition.mechanics
     axes_of_frame: dict[Any, ReferenceFrame | None] = {}
@@ -41,7 +41,7 @@ def list_frames_to_import(definition: ModelDefinition) -> dict[ReferenceFrame, R
     return {frame: axes for frame, axes in axes_of_frame.items() if isinstance(frame, ReferenceFrame)}
 
 
-def list_points_to_import(definition: ModelDefinition) -> list[Point]:
+def list_points_to_import(definition: CheckedModel) -> list[Point]:
     """Return the points that are needed: mass centres, loads, pathways, outputs, joints."""
     mechanics = definition.mechanics
     points: list[Point] = [body.masscenter for body in mechanics_source.bodies(mechanics)]

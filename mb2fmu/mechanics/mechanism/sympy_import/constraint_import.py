@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
-from mb2fmu.model.quantity_declarations import Constraint
+from mb2fmu.model.quantity_declarations import DeclaredConstraint
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.mechanics_source import Mechanics
 
@@ -63,13 +63,13 @@ class ImportedConstraints:
 
     holonomic: tuple[tuple[str, sm.Expr], ...]
     velocity: VelocityConstraints | None
-    declarations: tuple[Constraint | None, ...]
+    declarations: tuple[DeclaredConstraint | None, ...]
     auxiliary: sm.ImmutableMatrix | None = None
     kinematic_invariants: tuple[tuple[str, sm.Expr], ...] = ()
 
 
 def read_sympy_constraints(
-    mechanics: Mechanics, plain: DynamicsymbolMap, motion: ConstraintSymbols, declarations: Sequence[Constraint]
+    mechanics: Mechanics, plain: DynamicsymbolMap, motion: ConstraintSymbols, declarations: Sequence[DeclaredConstraint]
 ) -> ImportedConstraints:
     """Read all constraints.
 
@@ -135,7 +135,7 @@ def _auxiliary_jacobian(parts: Sequence[sm.Expr], motion: ConstraintSymbols) -> 
 
 
 def read_constraint_force_locations(
-    declarations: Sequence[Constraint | None], trees: KinematicTree, bodies: Sequence[Any]
+    declarations: Sequence[DeclaredConstraint | None], trees: KinematicTree, bodies: Sequence[Any]
 ) -> tuple[tuple[ConstraintForceApplication, ...], ...]:
     """Return the places where the force of each row acts; an empty tuple where none is given.
 
@@ -221,7 +221,7 @@ _MIN_PIVOT_RATIO = 1e-3
 """Least part of the largest entry of A with which a constraint determines a guessed speed."""
 
 
-def list_constraint_force_locations(declarations: Iterable[Constraint]) -> list[object]:
+def list_constraint_force_locations(declarations: Iterable[DeclaredConstraint]) -> list[object]:
     """Return the points and frames at which constraint forces act."""
     return [
         point_or_frame.masscenter if isinstance(point_or_frame, BodyBase) else point_or_frame
@@ -333,14 +333,14 @@ def _order_rate_rows(
 
 
 def _assign_declarations(
-    declarations: Sequence[Constraint],
+    declarations: Sequence[DeclaredConstraint],
     plain: DynamicsymbolMap,
     phis: Sequence[sm.Expr],
     rows: Sequence[sm.Expr],
     motion: ConstraintSymbols,
-) -> tuple[list[Constraint | None], list[Fault]]:
+) -> tuple[list[DeclaredConstraint | None], list[Fault]]:
     """Return for each row the user's declarations of it."""
-    row_declarations: list[Constraint | None] = [None] * len(rows)
+    row_declarations: list[DeclaredConstraint | None] = [None] * len(rows)
     faults = []
     for item in declarations:
         index = find_constraint_row(normalize_quaternions(plain(item.row), motion.quaternions, motion.q), phis, rows)

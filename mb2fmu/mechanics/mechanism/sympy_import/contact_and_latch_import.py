@@ -11,9 +11,9 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.contact_equations import ContactFriction, Contacts, UnilateralContact
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations, ContactFriction, UnilateralContact
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, Latches, LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import LatchedConstraintRow, LatchEquations, MechanicalLatch
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     DynamicsymbolMap,
     differentiate_along_rates,
@@ -21,14 +21,14 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     replace_symbols_in_matrix,
     time_derivative,
 )
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_contacts_and_latches import (
     DeclaredContact,
     DeclaredFriction,
-    DeclaredLatch,
     DeclaredLatchConstraintRow,
+    DeclaredMechanicalLatch,
 )
 from mb2fmu.model.expression_traversal import count_occurrences
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 
 _RANK_TOLERANCE = 1e-9  # relative size below which a singular value counts as zero
@@ -44,7 +44,7 @@ SymbolRates = tuple[tuple[sm.Symbol, ...], tuple[sm.Expr, ...], sm.Symbol]
 
 
 def read_contacts_and_latches(
-    definition: ModelDefinition,
+    definition: CheckedModel,
     plain: DynamicsymbolMap,
     moving: SymbolRates,
     u: Sequence[sm.Symbol],
@@ -52,7 +52,7 @@ def read_contacts_and_latches(
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
     written: Mapping[sm.Symbol, sm.Expr] | None = None,
-) -> tuple[Contacts | None, Latches | None]:
+) -> tuple[ContactEquations | None, LatchEquations | None]:
     """Return contacts and latches of a definition in plain symbols; None where it has none.
 
     Args:
@@ -118,7 +118,7 @@ class _RowReader:
     taken_names: set[str]
     written: Mapping[sm.Symbol, sm.Expr]
 
-    def read_contacts(self, declared: Sequence[DeclaredContact], *, has_latches: bool) -> Contacts | None:
+    def read_contacts(self, declared: Sequence[DeclaredContact], *, has_latches: bool) -> ContactEquations | None:
         """Return the contacts; ``has_latches``: there are latches, too.
 
         Raises:
@@ -144,14 +144,16 @@ class _RowReader:
             raise MechanismError("contacts cannot be read:", faults)
         jumps = self._make_speed_symbols("jump")
         if not has_friction:
-            return Contacts(contacts, declared[0].order, jumps)
+            return ContactEquations(contacts, declared[0].order, jumps)
         shifts = self._make_speed_symbols("shift")
         first_friction = next(contact.friction for contact in declared if contact.friction)
         assert first_friction.changes is not None  # the first with friction counts for all
         changes = self.plain(first_friction.changes)
-        return Contacts(contacts, declared[0].order, jumps, shifts, changes, self._make_symbol("contacts_change"))
+        return ContactEquations(
+            contacts, declared[0].order, jumps, shifts, changes, self._make_symbol("contacts_change")
+        )
 
-    def read_latches(self, declared: Sequence[DeclaredLatch]) -> Latches | None:
+    def read_latches(self, declared: Sequence[DeclaredMechanicalLatch]) -> LatchEquations | None:
         """Return the latches.
 
         Raises:
@@ -168,7 +170,7 @@ class _RowReader:
         ]
         if faults:
             raise MechanismError("latches cannot be read:", faults)
-        return Latches(latches, self._make_speed_symbols("latched"))
+        return LatchEquations(latches, self._make_speed_symbols("latched"))
 
     def _read_contact(self, contact: DeclaredContact, *, has_friction: bool) -> UnilateralContact:
         """Return one contact; ``has_friction``: one of them has friction."""
@@ -203,10 +205,10 @@ class _RowReader:
             sliding_after_change=self._make_symbol(f"turns_{identifier}"),
         )
 
-    def _read_latch(self, latch: DeclaredLatch) -> LatchRecord:
+    def _read_latch(self, latch: DeclaredMechanicalLatch) -> MechanicalLatch:
         """Return one latch."""
         positions = [self._write_out(row.position) for row in latch.rows]
-        return LatchRecord(
+        return MechanicalLatch(
             name=latch.name,
             rows=tuple(
                 LatchedConstraintRow(
@@ -299,7 +301,7 @@ def _refuse_long_rate(rate: sm.Expr, name: str) -> None:
 
 
 def _constrained_contact_faults(
-    contacts: Contacts | None,
+    contacts: ContactEquations | None,
     declared: Sequence[DeclaredContact],
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
@@ -318,8 +320,8 @@ def _constrained_contact_faults(
 
 
 def _constrained_latch_faults(
-    latches: Latches | None,
-    declared: Sequence[DeclaredLatch],
+    latches: LatchEquations | None,
+    declared: Sequence[DeclaredMechanicalLatch],
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
 ) -> Iterator[Fault]:
@@ -334,7 +336,7 @@ def _constrained_latch_faults(
 
 
 def _coupled_slip_faults(
-    contacts: Contacts | None,
+    contacts: ContactEquations | None,
     declared: Sequence[DeclaredContact],
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
@@ -366,7 +368,7 @@ def _coupled_slip_faults(
 
 
 def _duplicate_contact_faults(
-    contacts: Contacts | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
+    contacts: ContactEquations | None, declared: Sequence[DeclaredContact], start: Mapping[sm.Symbol, float]
 ) -> Iterator[Fault]:
     """Yield contacts whose gap is a multiple of another's: their forces would not be determined.
 
@@ -400,8 +402,8 @@ def _duplicate_contact_faults(
 
 
 def _dependent_latch_faults(
-    latches: Latches | None,
-    declared: Sequence[DeclaredLatch],
+    latches: LatchEquations | None,
+    declared: Sequence[DeclaredMechanicalLatch],
     constraints: VelocityConstraints | None,
     start: Mapping[sm.Symbol, float],
 ) -> Iterator[Fault]:
@@ -418,7 +420,7 @@ def _dependent_latch_faults(
 
 
 def _dependent_rows(
-    latch: LatchRecord, constraints: VelocityConstraints | None, sample: Mapping[sm.Symbol, float]
+    latch: MechanicalLatch, constraints: VelocityConstraints | None, sample: Mapping[sm.Symbol, float]
 ) -> set[int]:
     """Return the numbers of the rows that no free motion changes without those before them."""
     free = _free_motion_directions(constraints, sample) if constraints else None

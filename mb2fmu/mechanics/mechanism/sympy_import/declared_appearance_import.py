@@ -21,6 +21,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import (
 )
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, VectorTerms
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.appearance_declarations import (
     AppearanceItem,
     BodyWithoutInertiaPicture,
@@ -30,7 +31,6 @@ from mb2fmu.model.declarations.appearance_declarations import (
     PointTrace,
     VisualShape,
 )
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.sources import mechanics_source
 
 AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow, FlexibleMeshShape)
@@ -47,7 +47,7 @@ class AppearanceImportContext(Protocol):
         """Return the vector's components in the frames it is written in."""
 
 
-def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
+def list_appearance_points(definition: CheckedModel) -> Iterator[Point]:
     """Yield the points that appearances need."""
     for item in definition.appearance_items:
         if isinstance(item, PointTrace):
@@ -64,7 +64,7 @@ def list_appearance_points(definition: ModelDefinition) -> Iterator[Point]:
 
 
 def read_declared_appearance(
-    definition: ModelDefinition, reader: AppearanceImportContext, load_of: Any, q_dynamic: Sequence[sm.Symbol]
+    definition: CheckedModel, reader: AppearanceImportContext, load_of: Any, q_dynamic: Sequence[sm.Symbol]
 ) -> AppearanceRecords:
     """Read the model's declarations of its appearance.
 
@@ -199,7 +199,7 @@ def _read_arrow(arrow: LoadArrow, reader: AppearanceImportContext, load_of: Any)
     )
 
 
-def _read_joints(definition: ModelDefinition, reader: AppearanceImportContext) -> Iterator[DrawnJoint]:
+def _read_joints(definition: CheckedModel, reader: AppearanceImportContext) -> Iterator[DrawnJoint]:
     """Yield each joint of a SymPy system as drawn: its kind, point and axis; a zero axis where it has none."""
     for joint in mechanics_source.joints(definition.mechanics):
         kind: JointKind = "pin" if isinstance(joint, PinJoint) else "other"

@@ -7,14 +7,14 @@ from collections.abc import Collection
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.equations_of_motion import EventRecord
+from mb2fmu.mechanics.equations.equations_of_motion import EventDefinition
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
 
 
 def read_declared_events(
-    definition: ModelDefinition, plain: DynamicsymbolMap, states: Collection[sm.Symbol]
-) -> tuple[EventRecord, ...]:
+    definition: CheckedModel, plain: DynamicsymbolMap, states: Collection[sm.Symbol]
+) -> tuple[EventDefinition, ...]:
     """Return the model's own events.
 
     Args:
@@ -35,7 +35,7 @@ def read_declared_events(
         ]
         condition = plain(event.condition)
         events.append(
-            EventRecord(event.name, event.kind, condition, settings, period=event.period, offset=event.offset)
+            EventDefinition(event.name, event.kind, condition, settings, period=event.period, offset=event.offset)
         )
     if faults:
         raise MechanismError("events cannot be read:", faults)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     COMPARISON_TOLERANCE,
     ROUND_OFF_TOLERANCE,
@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     count_independent_rows,
     differ_beyond_roundoff,
     draw_random_states,
-    format_vector,
+    format_vector_components,
     free_parameter_values,
     max_angular_velocity,
     row_lengths,
@@ -47,9 +47,9 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 __all__ = [
     "check_given_point_velocities",
     "find_nonintegrable_velocities",
+    "find_start_speed_faults",
     "free_parameter_values",
     "matches_lagrangian_kinetic_energy",
-    "start_speed_faults",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ def check_given_point_velocities(
         MechanismError: With every contradiction, a mass matrix that is singular, and fixed start values that
             contradict a velocity constraint.
     """
-    derived = NumericMechanism(draft, rates=True)
+    derived = MechanismEvaluator(draft, rates=True)
     samples, nonzero_samples = draw_random_states(derived), draw_random_states(derived, without_zeros=True)
     faults = _frame_faults(draft, derived, nonzero_samples) + _inertia_faults(draft, derived, samples)
     checked, velocity_faults = choose_point_velocities(
@@ -84,18 +84,18 @@ def check_given_point_velocities(
     )
     faults += velocity_faults
     if not faults:
-        numeric = derived if checked is draft else NumericMechanism(checked)
+        numeric = derived if checked is draft else MechanismEvaluator(checked)
         faults += _mass_faults(numeric, samples) + _constraint_force_faults(checked, samples)
         faults += _force_application_faults(numeric, samples)
         faults += (
-            [] if checked.position_rows else start_speed_faults(checked)
+            [] if checked.position_rows else find_start_speed_faults(checked)
         )  # positions are solved for first (solve_loop_closure_start_values)
     if faults:
         raise MechanismError("the mechanism contradicts itself:", faults)
     return replace(checked, prescribed=_is_prescribed(numeric, samples))
 
 
-def _is_prescribed(numeric: NumericMechanism, samples: list[RandomStateSample]) -> bool:
+def _is_prescribed(numeric: MechanismEvaluator, samples: list[RandomStateSample]) -> bool:
     """Return whether velocities of bodies and loaded points contain motion that no generalized speed causes.
 
     v = J u + v_t with A u + b = 0 is one if J d = v_t, A d = b has a solution d: then v = J (u + d), A (u + d) = 0.
@@ -121,7 +121,7 @@ def _is_prescribed(numeric: NumericMechanism, samples: list[RandomStateSample]) 
     return False
 
 
-def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
+def _frame_faults(m: Mechanism, numeric: MechanismEvaluator, samples: list[RandomStateSample]) -> list[Fault]:
     """Return frames whose given angular velocity is not the rate of their direction cosines at some sample."""
     faults: dict[int, Fault] = {}
     for sample in samples:
@@ -134,15 +134,15 @@ def _frame_faults(m: Mechanism, numeric: NumericMechanism, samples: list[RandomS
             if differ_beyond_roundoff(given_velocity, derived_velocity, max_angular_velocity(numeric)):
                 problem = (
                     f"the angular velocity of frame {frame.name} in {m.frames[frame.parent].name} is given as "
-                    f"{format_vector(given_velocity)} where its direction cosines turn with "
-                    f"{format_vector(derived_velocity)} "
+                    f"{format_vector_components(given_velocity)} where its direction cosines turn with "
+                    f"{format_vector_components(derived_velocity)} "
                     f"(components in {frame.name}, at a random state)"
                 )
                 faults[i] = Fault(problem, remedy="correct set_ang_vel, the orientation, or the kinematic equations")
     return [faults[i] for i in sorted(faults)]
 
 
-def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
+def _inertia_faults(m: Mechanism, numeric: MechanismEvaluator, samples: list[RandomStateSample]) -> list[Fault]:
     """Return bodies of unknown orientation whose inertia changes when they turn.
 
     Their inertia is written in the axes of another frame, in which they turn with the angular velocity s:
@@ -174,7 +174,7 @@ def _inertia_faults(m: Mechanism, numeric: NumericMechanism, samples: list[Rando
     return faults
 
 
-def _mass_faults(numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
+def _mass_faults(numeric: MechanismEvaluator, samples: list[RandomStateSample]) -> list[Fault]:
     """Return a fault unless the mass matrix over the independent speeds is positive definite."""
     m = numeric.mechanism
     n, units = len(m.u), estimate_characteristic_units(m.declared)
@@ -211,7 +211,7 @@ def _mass_scale(diagonal: Array, uncancelled: Array, speed_sizes: Array) -> Arra
 
     Args:
         diagonal: Of M.
-        uncancelled: The same, if nothing cancelled (:meth:`NumericMechanism.mass_matrix_scale`).
+        uncancelled: The same, if nothing cancelled (:meth:`MechanismEvaluator.mass_matrix_scale`).
         speed_sizes: Typical speeds; what cancels within one expression is small beside the other speeds' energies.
     """
     largest_energy = np.max(np.abs(diagonal) * speed_sizes**2, initial=0.0)
@@ -222,7 +222,7 @@ def _mass_scale(diagonal: Array, uncancelled: Array, speed_sizes: Array) -> Arra
     return np.sqrt(np.where(squares > 0.0, squares, (largest_energy or 1.0) / speed_sizes**2))
 
 
-def _negative_masses(numeric: NumericMechanism) -> Iterator[Fault]:
+def _negative_masses(numeric: MechanismEvaluator) -> Iterator[Fault]:
     """Yield masses, and moments of inertia about the axes of a body's frame, that are below zero as declared."""
     m = numeric.mechanism
     symbols = (*m.p, *(calculated.symbol for calculated in m.calculated_parameters))
@@ -252,7 +252,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> 
     count, n = len(m.constraint_forces), len(m.u)
     if not count:
         return []
-    numeric, units = NumericMechanism(m), estimate_characteristic_units(m.declared)
+    numeric, units = MechanismEvaluator(m), estimate_characteristic_units(m.declared)
     # As large as what acts beside it: the difference of a much larger force and itself plus 1 is round-off.
     size = units.magnitude("N")
     speeds = np.array([units.typical(speed) for speed in m.declared.speeds])
@@ -290,7 +290,7 @@ def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> 
     return faults
 
 
-def _force_application_faults(numeric: NumericMechanism, samples: list[RandomStateSample]) -> list[Fault]:
+def _force_application_faults(numeric: MechanismEvaluator, samples: list[RandomStateSample]) -> list[Fault]:
     """Return constraints whose row is not the sum of the velocities along their vectors."""
     m = numeric.mechanism
     faults = []
@@ -307,8 +307,9 @@ def _force_application_faults(numeric: NumericMechanism, samples: list[RandomSta
             if differ_beyond_roundoff(total, row, float(np.max(np.abs(rows)))):
                 assert m.velocity_constraints is not None
                 problem = (
-                    f"what constraint {m.velocity_constraints.names[i]} acts on moves with {format_vector(total)} per "
-                    f"speed, the constraint's own row is {format_vector(row)} (at a random state)"
+                    f"what constraint {m.velocity_constraints.names[i]} acts on moves with "
+                    f"{format_vector_components(total)} per speed, "
+                    f"the constraint's own row is {format_vector_components(row)} (at a random state)"
                 )
                 remedy = "the velocities of the points along the vectors must add up to the row: correct acts"
                 remedy += _frame_hint(m, applications)
@@ -331,7 +332,7 @@ def _frame_hint(m: Mechanism, applications: Sequence[ConstraintForceApplication]
     return f"; on a body or its mass centre acts a force, a torque on its frame ({frame_list})"
 
 
-def _application_partials(numeric: NumericMechanism, application: ConstraintForceApplication) -> Array:
+def _application_partials(numeric: MechanismEvaluator, application: ConstraintForceApplication) -> Array:
     """Return the partial velocities of the place where a constraint's force acts, shape (3, n_u)."""
     if application.is_torque:
         return numeric.frames[application.point_or_frame].partials
@@ -346,12 +347,12 @@ def _application_partials(numeric: NumericMechanism, application: ConstraintForc
     return centre.partials + np.cross(numeric.frames[body.frame].partials, arm, axisa=0, axisc=0)
 
 
-def start_speed_faults(m: Mechanism) -> list[Fault]:
+def find_start_speed_faults(m: Mechanism) -> list[Fault]:
     """Return fixed start values of dependent speeds that violate the velocity constraints."""
     dependent = [i for i in range(len(m.u)) if i not in m.u_independent]
     if not dependent or m.velocity_constraints is None:
         return []
-    numeric = NumericMechanism(m)
+    numeric = MechanismEvaluator(m)
     declared = m.declared
     u = np.array([state.start for state in declared.speeds])
     numeric.set_state(
@@ -396,7 +397,7 @@ def find_nonintegrable_velocities(m: Mechanism) -> list[str]:
     unlocated_bodies = [body for body in m.bodies if not m.points[body.masscenter].located]
     if not unlocated_bodies:
         return []
-    numeric = NumericMechanism(m)
+    numeric = MechanismEvaluator(m)
     nonintegrable: dict[str, None] = {}
     sizes = np.array([estimate_characteristic_units(m.declared).typical(item) for item in m.declared.coordinates])
     for sample in draw_random_states(numeric):
@@ -432,7 +433,7 @@ def matches_lagrangian_kinetic_energy(m: Mechanism) -> bool:
     Otherwise the bodies are not those that the Lagrangian speaks of, or a prescribed motion moves them.
     """
     assert m.lagrangian is not None
-    numeric = NumericMechanism(m)
+    numeric = MechanismEvaluator(m)
     arguments = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(calculated.symbol for calculated in m.calculated_parameters)]
     lagrangian = lambdify_for_numpy(arguments, m.lagrangian.expression)
     for sample in draw_random_states(numeric):

@@ -1,4 +1,4 @@
-"""Read a ModelDefinition once: SymPy's local relations become plain records.
+"""Read a CheckedModel once: SymPy's local relations become plain records.
 
 Only *local* relations are read (a frame's direction cosines to its parent, a point's position from its parent), so that
 SymPy never composes, and never expands, anything. SymPy's ``Point.vel`` writes into the points it passes; it is never
@@ -77,16 +77,16 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
 )
 from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import recast_model_for_import
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.model import OutputRequest, Parts
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.model.sources import mechanics_source
 
 
-def read_mechanism(definition: ModelDefinition) -> Mechanism:
+def read_mechanism(definition: CheckedModel) -> Mechanism:
     """Read the mechanics of a checked model.
 
     Args:
@@ -108,7 +108,7 @@ class _MechanismReader:
     rest with them.
     """
 
-    def __init__(self, definition: ModelDefinition) -> None:
+    def __init__(self, definition: CheckedModel) -> None:
         self.recast_model = recast_model_for_import(definition)
         self.definition = self.recast_model.definition
         self.mechanics = definition.mechanics

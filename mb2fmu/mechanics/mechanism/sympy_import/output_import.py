@@ -21,9 +21,9 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import Output, Quantity
 from mb2fmu.model.sources import mechanics_source
 
@@ -62,7 +62,7 @@ class SourceObjectRecordNumbers:
             for joint in self.joints
         )
 
-    def assign_elastic_loads(self, definition: ModelDefinition, loads: Sequence[Load]) -> tuple[Load, ...]:
+    def assign_elastic_loads(self, definition: CheckedModel, loads: Sequence[Load]) -> tuple[Load, ...]:
         """Return the loads; elastic forces act on their flexible body, whatever else is at their points."""
         remaining_loads = list(loads)
         for body in definition.flexible_bodies:
@@ -89,7 +89,7 @@ class SourceObjectRecordNumbers:
 
 
 def read_outputs(
-    definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: SourceObjectRecordNumbers
+    definition: CheckedModel, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: SourceObjectRecordNumbers
 ) -> tuple[OutputRecord, ...]:
     """Read outputs in declared order; requests that cannot be met are kept with the reason.
 
@@ -292,7 +292,7 @@ def _is_joint_reaction(item: OutputRequest) -> bool:
 
 
 def read_loop_closed_forms(
-    definition: ModelDefinition, mechanism: Mechanism, plain: DynamicsymbolMap
+    definition: CheckedModel, mechanism: Mechanism, plain: DynamicsymbolMap
 ) -> Iterator[LoopClosedForm]:
     """Read closed forms that the model gives, in plain symbols."""
     m = mechanism

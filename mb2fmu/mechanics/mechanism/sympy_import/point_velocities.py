@@ -9,11 +9,11 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.errors import Fault
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     differ_beyond_roundoff,
-    format_vector,
+    format_vector_components,
     max_point_speed,
     set_random_mechanism_state,
 )
@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 
 def choose_point_velocities(
     draft: Mechanism,
-    derived: NumericMechanism,
+    derived: MechanismEvaluator,
     samples: list[RandomStateSample],
     given_velocities: Mapping[int, VectorTerms],
     *,
@@ -59,7 +59,7 @@ class _PointVelocityChoice:
     def __init__(
         self,
         draft: Mechanism,
-        derived: NumericMechanism,
+        derived: MechanismEvaluator,
         samples: list[RandomStateSample],
         given_velocities: Mapping[int, VectorTerms],
         origins_found: Collection[int],
@@ -69,7 +69,7 @@ class _PointVelocityChoice:
             for i, point_record in enumerate(draft.points)
         )
         self._draft, self._derived, self._samples, self._given_velocities = draft, derived, samples, given_velocities
-        self._trial_mechanism = NumericMechanism(replace(draft, points=trial_points))
+        self._trial_mechanism = MechanismEvaluator(replace(draft, points=trial_points))
         self._agreeing_anywhere, self._agreeing_on_constraints = _find_agreeing_points(
             derived, self._trial_mechanism, samples, set(given_velocities)
         )
@@ -178,7 +178,7 @@ class _PointVelocityChoice:
         numbers = []
         for numeric in (self._trial_mechanism, self._derived):
             set_random_mechanism_state(numeric, self._samples[0], on_constraints=True)
-            numbers.append(format_vector(numeric.points[i].velocity))
+            numbers.append(format_vector_components(numeric.points[i].velocity))
         points, frames = self._draft.points, self._draft.frames
         return (
             f"the velocity of point {points[i].name} is given as {numbers[0]} where its position, from point "
@@ -212,7 +212,7 @@ def _path_points(m: Mechanism) -> set[int]:
 
 
 def _find_agreeing_points(
-    derived: NumericMechanism, with_given: NumericMechanism, samples: list[RandomStateSample], points: set[int]
+    derived: MechanismEvaluator, with_given: MechanismEvaluator, samples: list[RandomStateSample], points: set[int]
 ) -> tuple[set[int], set[int]]:
     """Return points whose velocities agree everywhere, and those that agree on the velocity constraints."""
     agreeing_anywhere, agreeing_on_constraints = set(points), set(points)
@@ -245,7 +245,7 @@ def _is_auxiliary_velocity(m: Mechanism, velocity: VectorTerms) -> bool:
 
 
 def _is_body_particle(
-    i: int, derived: NumericMechanism, with_given: NumericMechanism, samples: list[RandomStateSample]
+    i: int, derived: MechanismEvaluator, with_given: MechanismEvaluator, samples: list[RandomStateSample]
 ) -> bool:
     """Return whether a given velocity is that of the body's particle at the point: v_G + w_B × (r - r_G).
 

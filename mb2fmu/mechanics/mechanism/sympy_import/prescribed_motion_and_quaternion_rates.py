@@ -19,10 +19,10 @@ from sympy.physics.mechanics import LagrangesMethod
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import find_quaternion_coordinates
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import collect_direction_cosines
+from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.model_definition import ModelDefinition
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Output
 from mb2fmu.model.sources import mechanics_source
 
@@ -30,7 +30,7 @@ _QUANTITY_FIELDS = ("name", "unit", "display_unit", "minimum", "maximum", "nomin
 
 
 @dataclass(frozen=True, slots=True)
-class RecastModelDefinition:
+class RecastCheckedModel:
     """A definition and its kinematics, recast for the import.
 
     Attributes:
@@ -40,13 +40,13 @@ class RecastModelDefinition:
         replaced_speeds: The user's speed → q' that replaces it.
     """
 
-    definition: ModelDefinition
+    definition: CheckedModel
     speeds: mechanics_source.GeneralizedSpeeds
     kinematic_equations: tuple[sm.Expr, ...]
     replaced_speeds: dict[sm.Expr, sm.Expr]
 
 
-def recast_model_for_import(definition: ModelDefinition) -> RecastModelDefinition:
+def recast_model_for_import(definition: CheckedModel) -> RecastCheckedModel:
     """Recast a model for the import.
 
     Raises:
@@ -62,7 +62,7 @@ def recast_model_for_import(definition: ModelDefinition) -> RecastModelDefinitio
     equations = [equation for equation in equations if sm.expand(equation) != 0]
     equations += [_unit_length_rate(definition, rate) for rate in replaced_speeds.values()]
     speeds = replace(speeds, dependent=tuple(u for u in speeds.dependent if u not in replaced_speeds))
-    return RecastModelDefinition(
+    return RecastCheckedModel(
         _with_rates_as_outputs(definition, replaced_speeds), speeds, (*equations, *added_equations), replaced_speeds
     )
 
@@ -70,7 +70,7 @@ def recast_model_for_import(definition: ModelDefinition) -> RecastModelDefinitio
 # ---------------------------------------------------------------------- states that move the mechanism
 
 
-def _with_prescribed_coordinates(definition: ModelDefinition) -> tuple[ModelDefinition, list[sm.Expr]]:
+def _with_prescribed_coordinates(definition: CheckedModel) -> tuple[CheckedModel, list[sm.Expr]]:
     """Return the definition with states that move the mechanism as coordinates, and their kinematic equations."""
     states = {state.symbol: state for state in definition.auxiliary_states}
     if not states:
@@ -116,7 +116,7 @@ def _check_lagrangian_states(
         raise MechanismError("a state that moves the mechanism cannot be used:", [Fault(problem, remedy=remedy)])
 
 
-def _needed_rates(definition: ModelDefinition, states: dict[sm.Expr, AuxiliaryState]) -> dict[sm.Expr, int]:
+def _needed_rates(definition: CheckedModel, states: dict[sm.Expr, AuxiliaryState]) -> dict[sm.Expr, int]:
     """Return state that prescribes motion → number of its rates in accelerations: 2 for positions, 1 for velocities."""
     needed_orders: dict[sm.Expr, int] = {}
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
@@ -132,7 +132,7 @@ def _needed_rates(definition: ModelDefinition, states: dict[sm.Expr, AuxiliarySt
     return {symbol: needed_orders[symbol] for symbol in states if symbol in needed_orders}
 
 
-def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition) -> list[Fault]:
+def _rate_faults(state: AuxiliaryState, order: int, definition: CheckedModel) -> list[Fault]:
     """Return the reasons why a state's rate cannot be part of the kinematics."""
     rate, faults = state.derivative, []
     moving = [
@@ -160,7 +160,7 @@ def _rate_faults(state: AuxiliaryState, order: int, definition: ModelDefinition)
 # ---------------------------------------------------------------------- quaternions
 
 
-def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr]) -> dict[sm.Expr, sm.Expr]:
+def _quaternion_rates(definition: CheckedModel, equations: Sequence[sm.Expr]) -> dict[sm.Expr, sm.Expr]:
     """Return dependent speed that is the rate of one coordinate of a unit quaternion → that rate."""
     mechanics = definition.mechanics
     groups = [
@@ -193,7 +193,7 @@ def _quaternion_rates(definition: ModelDefinition, equations: Sequence[sm.Expr])
     return rates_of_speeds
 
 
-def _unit_length_coordinates(phi: sm.Expr, definition: ModelDefinition) -> list[sm.Expr]:
+def _unit_length_coordinates(phi: sm.Expr, definition: CheckedModel) -> list[sm.Expr]:
     """Return the four coordinates e of a row c (e·e − 1); empty for any other row."""
     coordinates = [c.symbol for c in definition.coordinates if sm.sympify(phi).has(c.symbol)]
     if len(coordinates) != 4:
@@ -215,7 +215,7 @@ def _contains_equation(equations: Sequence[sm.Expr], speed: sm.Expr, rate: sm.Ex
     )
 
 
-def _unit_length_rate(definition: ModelDefinition, rate: sm.Expr) -> sm.Expr:
+def _unit_length_rate(definition: CheckedModel, rate: sm.Expr) -> sm.Expr:
     """Return e·e' of the quaternion that has the coordinate with this rate."""
     for phi in mechanics_source.holonomic_constraints(definition.mechanics):
         coordinates = _unit_length_coordinates(phi, definition)
@@ -224,7 +224,7 @@ def _unit_length_rate(definition: ModelDefinition, rate: sm.Expr) -> sm.Expr:
     raise AssertionError(rate)
 
 
-def _with_rates_as_outputs(definition: ModelDefinition, replaced_speeds: dict[sm.Expr, sm.Expr]) -> ModelDefinition:
+def _with_rates_as_outputs(definition: CheckedModel, replaced_speeds: dict[sm.Expr, sm.Expr]) -> CheckedModel:
     """Return the definition with speeds that were replaced as outputs of the same names."""
     removed_speeds = [speed for speed in definition.speeds if speed.symbol in replaced_speeds]
     if not removed_speeds:

@@ -11,7 +11,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import ConstraintEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import free_parameter_values, row_lengths
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
@@ -103,5 +103,5 @@ def _normalize_rows(m: Mechanism, parameters: Sequence[float] | Floats, q: Float
     """Return the rows of A, each divided by its length."""
     declared = m.declared
     z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
-    A = NumericConstraints(m).evaluate(0.0, q, z, r, parameters)[0]
+    A = ConstraintEvaluator(m).evaluate(0.0, q, z, r, parameters)[0]
     return np.asarray(A / row_lengths(A)[:, None])

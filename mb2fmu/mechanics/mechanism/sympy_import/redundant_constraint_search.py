@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import NumericConstraints
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import ConstraintEvaluator
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
@@ -58,7 +58,7 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     constraints = m.velocity_constraints
     if constraints is None:
         return RedundantConstraints()
-    numeric = NumericMechanism(m)
+    numeric = MechanismEvaluator(m)
     parameters = numeric.parameters(free_parameter_values(m))
     units = typical_speeds(m)
     typical_lengths = typical_row_lengths(m, units=units)
@@ -127,7 +127,7 @@ def typical_speeds(mechanism: Mechanism) -> Floats:
 
 
 def typical_row_lengths(
-    mechanism: Mechanism, numeric: NumericConstraints | None = None, units: Floats | None = None
+    mechanism: Mechanism, numeric: ConstraintEvaluator | None = None, units: Floats | None = None
 ) -> Floats:
     """Return typical length of each row of A, over the speeds: the largest at the start and beside it, shape (m,), > 0.
 
@@ -139,7 +139,7 @@ def typical_row_lengths(
         units: Units of the speeds, shape (n_u,); None: SI units.
     """
     m, declared = mechanism, mechanism.declared
-    numeric, characteristic = numeric or NumericConstraints(m), estimate_characteristic_units(declared)
+    numeric, characteristic = numeric or ConstraintEvaluator(m), estimate_characteristic_units(declared)
     z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
     start = np.array([item.start for item in declared.coordinates])
     sizes = np.array([characteristic.typical(item) for item in declared.coordinates])

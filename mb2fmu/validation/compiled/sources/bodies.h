@@ -1,6 +1,6 @@
 /* Newton-Euler equations of bodies that hang together by local relations, at one state at a time.
 
-   Written apart from mechanics/mechanism/numeric/numeric_mechanism.py, which has the same from the same records with partial velocities as
+   Written apart from mechanics/mechanism/numeric/numeric_mechanism_evaluation.py, which has the same from the same records with partial velocities as
    matrices; here forces go from the bodies back to the origin and give the generalized forces on their way (the
    principle of virtual power), and every column of the mass matrix is what such a walk gives for one acceleration of 1:
    from all bodies that move with it, or, where these move as one rigid whole, from their resultant. */

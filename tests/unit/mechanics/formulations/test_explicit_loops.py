@@ -24,7 +24,7 @@ from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     SlidingLinkLoopSolver,
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import RodLoopSolver
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism import NumericMechanism
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.report.equation_display.equation_text import format_equations
 
 # --- whole models ----------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def test_the_motion_is_that_of_the_multipliers(name):
     derivation = derived(name)
     e, program, m = derivation.equations, derivation.program, derivation.mechanism
     x0, r, p = pipeline.start_values(derivation)
-    numeric = NumericMechanism(m)
+    numeric = MechanismEvaluator(m)
     phi = sm.lambdify([m.t, *m.q, *m.p], [row for _, row in m.holonomic])
     entries = {k: evaluation.make_evaluator(program, k) for k in ("position", "dependent_speeds", "accelerations")}
     outputs = sum(o.level == "position" for o in e.outputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import sympy as sm
-
 from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
     differentiate_along_rates,
     total_time_derivative,

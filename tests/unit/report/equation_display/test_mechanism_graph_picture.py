@@ -17,8 +17,8 @@ from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import (
     GROUND_NUMBER,
-    GraphEdge,
     MechanismGraph,
+    MechanismGraphEdge,
     build_mechanism_graph,
 )
 from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
@@ -38,8 +38,8 @@ def test_a_chain_of_joints_with_its_loads_and_sensors() -> None:
     model.output_angular_velocity("turning", bob.frame)
     graph = graph_of(model)
     cart, swing = graph.bodies.index("cart"), graph.bodies.index("bob")
-    assert GraphEdge("joint", "slide", GROUND_NUMBER, cart, ("x",)) in graph.edges
-    assert GraphEdge("joint", "pin", cart, swing, ("q",)) in graph.edges
+    assert MechanismGraphEdge("joint", "slide", GROUND_NUMBER, cart, ("x",)) in graph.edges
+    assert MechanismGraphEdge("joint", "pin", cart, swing, ("q",)) in graph.edges
     pulled = [(bond.parent, bond.child) for bond in graph.edges if bond.kind == "load"]
     assert pulled == [
         (GROUND_NUMBER, swing),
@@ -69,10 +69,10 @@ def test_the_picture_is_svg_that_shows_every_name() -> None:
         "A<B",
         ("left & right", "end"),
         (
-            GraphEdge("joint", "pin", GROUND_NUMBER, 0, (str(m[0]),)),
-            GraphEdge("joint", "", 0, 1, ("q2",)),
-            GraphEdge("load", "spring", 0, 1),
-            GraphEdge(
+            MechanismGraphEdge("joint", "pin", GROUND_NUMBER, 0, (str(m[0]),)),
+            MechanismGraphEdge("joint", "", 0, 1, ("q2",)),
+            MechanismGraphEdge("load", "spring", 0, 1),
+            MechanismGraphEdge(
                 "loop", "a closing condition with a name that is much longer than any picture is wide", GROUND_NUMBER, 1
             ),
         ),
@@ -115,7 +115,7 @@ def test_another_ending_is_refused(tmp_path: Path) -> None:
 
 def test_bodies_around_a_ring_of_joints_are_drawn() -> None:
     """A wheel and a frame that hold each other, and a body that no joint leads to."""
-    ring = (GraphEdge("joint", "hub", 0, 1), GraphEdge("joint", "axle", 1, 0))
+    ring = (MechanismGraphEdge("joint", "hub", 0, 1), MechanismGraphEdge("joint", "axle", 1, 0))
     names = ("wheel", "frame", "fork")
     drawn = draw_mechanism_graph(MechanismGraph("Ring", names, ring, ((),) * 4, ((),) * 4))
     assert all(f">{name}<" in drawn for name in names)
@@ -125,9 +125,9 @@ def test_bodies_around_a_ring_of_joints_are_drawn() -> None:
 def graphs(draw) -> MechanismGraph:
     """Random trees with wires between any two bodies."""
     n = draw(st.integers(1, 7))
-    joints = [GraphEdge("joint", "", draw(st.integers(-1, k - 1)), k, (f"q{k}",)) for k in range(n)]
+    joints = [MechanismGraphEdge("joint", "", draw(st.integers(-1, k - 1)), k, (f"q{k}",)) for k in range(n)]
     ends = st.lists(st.tuples(st.sampled_from(["load", "loop"]), st.integers(-1, n - 1), st.integers(-1, n - 1)))
-    wires = [GraphEdge(kind, f"wire {k}", a, b) for k, (kind, a, b) in enumerate(draw(ends)) if a != b]
+    wires = [MechanismGraphEdge(kind, f"wire {k}", a, b) for k, (kind, a, b) in enumerate(draw(ends)) if a != b]
     loads = [("weight",) * draw(st.integers(0, 10)) for _ in range(n)]
     bodies = tuple(f"body {k}" for k in range(n))
     return MechanismGraph("Random", bodies, (*joints, *wires), (*loads, ()), ((),) * (n + 1))

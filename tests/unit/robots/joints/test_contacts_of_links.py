@@ -168,7 +168,7 @@ def test_a_turn_the_other_way_is_seen(tmp_path: Path, what: str, monkeypatch: py
         x, y, z = frame.rotation.T * sm.Matrix(vector)
         return x, y, z
 
-    monkeypatch.setattr(link_motion_expressions, "express_in_parent", turned_back)
+    monkeypatch.setattr(link_motion_expressions, "express_in_parent_frame", turned_back)
     assert worst_of_events(model_of(tmp_path, what))[0] > 1e3
 
 

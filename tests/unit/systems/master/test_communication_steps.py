@@ -14,12 +14,12 @@ from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponent
 from mb2fmu.systems.port_and_bond_records import (
+    CommunicationStepSettings,
     ComponentPort,
     PortLink,
     PowerBond,
     PowerBondSide,
     PowerBondVariable,
-    SteppingSettings,
     SystemWiring,
 )
 
@@ -38,7 +38,11 @@ def marched(step: float, **options: object) -> tuple[float, float, float]:
 def _marched(step: float, chosen: tuple[tuple[str, object], ...]) -> tuple[float, float, float]:
     rows, options = [], dict(chosen)
     run_coupled_system(
-        WIRING, slaves(), SteppingSettings(step=step, **options), 1.0, lambda t, y, d, _: rows.append((t, y[0], d[0]))
+        WIRING,
+        slaves(),
+        CommunicationStepSettings(step=step, **options),
+        1.0,
+        lambda t, y, d, _: rows.append((t, y[0], d[0])),
     )
     table = np.array(rows)
     return float(np.max(np.abs(table[:, 1] - exact(table[:, 0])))), table[-1, 1], float(np.max(np.abs(table[:, 2])))
@@ -73,7 +77,7 @@ def test_held_inputs_end_at_the_known_numbers(method: str, end: float) -> None:
 
 def test_an_output_of_an_old_input_gives_the_three_times_larger_error() -> None:
     """Without closing, feedthrough outputs are one step old: the number of libcosim, planted here."""
-    march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.001, method="jacobi", order=0))
+    march = SystemStepper(WIRING, slaves(), CommunicationStepSettings(step=0.001, method="jacobi", order=0))
     march.initialize()
     closing = march.loop_solver
 
@@ -94,7 +98,7 @@ def test_newton_passes_need_fewer_and_end_at_the_same() -> None:
     assert two[1] == pytest.approx(one[1], abs=1e-9)
     counts = []
     for jacobian in (False, True):
-        march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=jacobian))
+        march = SystemStepper(WIRING, slaves(), CommunicationStepSettings(step=0.01, **ITERATED, jacobian=jacobian))
         march.initialize()
         counts.append(sum(march.step(0.01).iterations for _ in range(20)))
     assert counts[1] < counts[0]
@@ -105,7 +109,7 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
     counts = []
     for accuracy in (1e-2, 1e-3):
         errors: list[float] = []
-        stepping = SteppingSettings(step=0.002, **ITERATED, accuracy=accuracy)
+        stepping = CommunicationStepSettings(step=0.002, **ITERATED, accuracy=accuracy)
         tally = run_coupled_system(
             WIRING, slaves(), stepping, 0.4, lambda t, y, *_, seen=errors: seen.append(abs(y[0] - exact(t)))
         )
@@ -118,7 +122,7 @@ def test_adapted_steps_keep_the_accuracy_and_are_as_many_as_it_needs() -> None:
 @pytest.mark.parametrize("newton", [False, True])
 def test_back_and_again_gives_the_same_bits(newton: bool) -> None:
     """One step of 2 H, back, two steps of H: as if the long one had never been made."""
-    march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=newton))
+    march = SystemStepper(WIRING, slaves(), CommunicationStepSettings(step=0.01, **ITERATED, jacobian=newton))
     march.initialize()
     march.step(0.01)
     kept = march.save()
@@ -130,7 +134,7 @@ def test_back_and_again_gives_the_same_bits(newton: bool) -> None:
         *(each.input_polynomials for each in done),
         march.loop_solver.y.copy(),
     ]
-    plain = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED, jacobian=newton))
+    plain = SystemStepper(WIRING, slaves(), CommunicationStepSettings(step=0.01, **ITERATED, jacobian=newton))
     plain.initialize()
     plain.step(0.01)
     done = [plain.step(0.01), plain.step(0.01)]
@@ -154,7 +158,7 @@ def test_the_energy_account_is_that_of_the_mass() -> None:
     """What the left mass has taken up over the bond is what its own energy has grown by."""
     parts = slaves()
     rows = []
-    stepping = SteppingSettings(step=0.00125, **ITERATED)
+    stepping = CommunicationStepSettings(step=0.00125, **ITERATED)
     run_coupled_system(
         WIRING,
         parts,
@@ -183,7 +187,7 @@ def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dic
         springs = K * (y[0] ** 2 + y[3] ** 2) + y[2] ** 2 / K12
         rows.append((0.5 * (y[1] ** 2 + parts[1].x[1] ** 2 + springs), defects[0]))
 
-    tally = run_coupled_system(WIRING, parts, SteppingSettings(step=0.0025, **options), 1.0, record)
+    tally = run_coupled_system(WIRING, parts, CommunicationStepSettings(step=0.0025, **options), 1.0, record)
     energy, defect = np.array(rows).T
     assert np.max(np.abs(energy - energy[0] + defect)) < within * np.max(np.abs(energy - energy[0]))
     assert tally.rejected_steps or "accuracy" not in options
@@ -191,7 +195,7 @@ def test_the_defect_is_the_energy_that_the_system_has_really_gained(options: dic
 
 def test_slopes_leave_the_outputs_as_they_are() -> None:
     """The account holds the array: what was moved by 1e-6 for a slope stayed in it, as energy at any step."""
-    march = SystemStepper(WIRING, slaves(), SteppingSettings(step=0.01, **ITERATED))
+    march = SystemStepper(WIRING, slaves(), CommunicationStepSettings(step=0.01, **ITERATED))
     march.initialize()
     march.step(0.01)
     held, before = march.loop_solver.y, march.loop_solver.y.copy()
@@ -229,7 +233,7 @@ def test_a_line_errs_with_the_second_order_of_its_delay(parts: int) -> None:
     for delay in (1 / 128, 1 / 256):
         wiring, sides = held_by_a_line(delay)
         rows: list[tuple[float, float, float]] = []
-        stepping = SteppingSettings(step=delay / parts, method="jacobi", order=2)
+        stepping = CommunicationStepSettings(step=delay / parts, method="jacobi", order=2)
         tally = run_coupled_system(
             wiring, sides, stepping, 1.0, lambda t, y, d, _, seen=rows: seen.append((t, y[0], d[0]))
         )
@@ -249,7 +253,7 @@ def test_a_line_carries_any_ratio_of_masses(mass: float) -> None:
     run_coupled_system(
         wiring,
         sides,
-        SteppingSettings(step=1 / 256, method="jacobi", order=2),
+        CommunicationStepSettings(step=1 / 256, method="jacobi", order=2),
         2.0,
         lambda _, y, *__: largest.append(y[0]),
     )
@@ -258,7 +262,7 @@ def test_a_line_carries_any_ratio_of_masses(mass: float) -> None:
 
 def test_what_arrives_late_was_given_a_delay_ago() -> None:
     wiring, sides = held_by_a_line(0.02)
-    march = SystemStepper(wiring, sides, SteppingSettings(step=0.008))
+    march = SystemStepper(wiring, sides, CommunicationStepSettings(step=0.008))
     march.initialize()
     given, seen = [march.loop_solver.y[2]], [march.loop_solver.u[1]]
     for _ in range(8):
@@ -290,7 +294,11 @@ def test_a_failure_names_component_and_time_and_keeps_what_was_recorded() -> Non
     rows: list[float] = []
     parts = slaves()
     tally = run_coupled_system(
-        WIRING, [parts[0], Failing(parts[1], 0.0495)], SteppingSettings(step=0.01), 1.0, lambda t, *_: rows.append(t)
+        WIRING,
+        [parts[0], Failing(parts[1], 0.0495)],
+        CommunicationStepSettings(step=0.01),
+        1.0,
+        lambda t, *_: rows.append(t),
     )
     assert tally.failure == {"component": "right", "time": pytest.approx(0.05), "what": "fmi2DoStep returned discard"}
     assert rows == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
@@ -317,7 +325,7 @@ def test_outputs_are_first_read_of_the_start_values_of_inputs(start: float, fail
     other = LinearCoupledComponent(
         -np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), x=np.array([4.0])
     )
-    march = SystemStepper(wiring, [Divides(), other], SteppingSettings(step=0.1))
+    march = SystemStepper(wiring, [Divides(), other], CommunicationStepSettings(step=0.1))
     if fails:
         with pytest.raises(CommunicationStepError, match="infinite"):
             march.initialize()
@@ -356,7 +364,7 @@ def test_all_components_meet_where_one_returns_early() -> None:
     times: list[float] = []
     errors: list[float] = []
     tally = run_coupled_system(
-        WIRING, [parts[0], early], SteppingSettings(step=0.01, **ITERATED), 0.1,
+        WIRING, [parts[0], early], CommunicationStepSettings(step=0.01, **ITERATED), 0.1,
         lambda t, y, *_: (times.append(t), errors.append(abs(y[0] - exact(t)))),
     )  # fmt: skip
     assert times[:6] == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.0333, 0.04])
@@ -376,7 +384,9 @@ def test_an_event_that_is_not_seen_again_is_handled_all_the_same() -> None:
     """Else the FMU handles it unseen in the next step, and inputs go on along parabolas across it."""
     parts = slaves()
     blind = Blind(parts[1], 0.0333)
-    tally = run_coupled_system(WIRING, [parts[0], blind], SteppingSettings(step=0.01, **ITERATED), 0.1, lambda *_: None)
+    tally = run_coupled_system(
+        WIRING, [parts[0], blind], CommunicationStepSettings(step=0.01, **ITERATED), 0.1, lambda *_: None
+    )
     assert (tally.early_returns, tally.events, blind.settled) == (1, 1, 1)
 
 
@@ -400,7 +410,7 @@ def test_an_event_before_a_step_is_handled_where_it_is() -> None:
     late = AtOnce(parts[1], 0.0399, 2)
     rows: list[tuple[float, float]] = []
     run_coupled_system(
-        WIRING, [parts[0], late], SteppingSettings(step=0.01, **ITERATED), 0.1,
+        WIRING, [parts[0], late], CommunicationStepSettings(step=0.01, **ITERATED), 0.1,
         lambda t, y, *_: rows.append((t, abs(y[0] - exact(t)))),
     )  # fmt: skip
     times, errors = np.array(rows).T
@@ -415,7 +425,7 @@ def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
     tally = run_coupled_system(
         WIRING,
         [parts[0], AtOnce(parts[1], 0.0399, 10**6, event=event)],
-        SteppingSettings(step=0.01),
+        CommunicationStepSettings(step=0.01),
         0.1,
         lambda *_: None,
     )
@@ -427,7 +437,7 @@ def test_who_never_goes_on_is_named(event: bool, words: str) -> None:
 def test_who_cannot_go_back_cannot_meet_one_that_returns_early() -> None:
     parts = slaves()
     parts[0].capabilities = type(parts[0].capabilities)(saves_state=False)
-    march = SystemStepper(WIRING, [parts[0], Early(parts[1], 0.005)], SteppingSettings(step=0.01))
+    march = SystemStepper(WIRING, [parts[0], Early(parts[1], 0.005)], CommunicationStepSettings(step=0.01))
     march.initialize()
     with pytest.raises(CommunicationStepError, match="cannot go back"):
         march.step(0.01)

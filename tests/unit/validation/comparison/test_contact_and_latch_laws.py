@@ -16,7 +16,7 @@ from mb2fmu import Impact, Latch
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.equations import contact_equations, event_equations
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.latch_equations import LatchRecord
+from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import Model, check_model
 from mb2fmu.validation import independent_checks, make_reference
@@ -120,9 +120,9 @@ def test_a_mode_that_changes_late_on_both_sides_is_found(plant, law, monkeypatch
     ],
 )
 def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved, law, monkeypatch):
-    right, (name, delay) = getattr(LatchRecord, condition), moved
+    right, (name, delay) = getattr(MechanicalLatch, condition), moved
 
-    def late(latch: LatchRecord) -> sm.Basic:
+    def late(latch: MechanicalLatch) -> sm.Basic:
         user_condition = getattr(latch, part)
         (symbol,) = (each for each in user_condition.free_symbols if each.name == name)
         return right.fget(replace(latch, **{part: user_condition.xreplace({symbol: symbol + delay})}))
@@ -130,7 +130,7 @@ def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved
     for is_planted in (False, True):
         event_equations.form_contact_and_latch_events.cache_clear()
         if is_planted:
-            monkeypatch.setattr(LatchRecord, condition, property(late))
+            monkeypatch.setattr(MechanicalLatch, condition, property(late))
         (check,) = independent_checks._check_contact_and_latch_laws([_integrate(_held_particle())])
         assert check.verdict == ("failed" if is_planted else "passed")
     assert check.reason.startswith(f"hook is {law} against its condition at t = ")

@@ -23,8 +23,8 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     VelocityConstraints,
 )
 from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
-from mb2fmu.model.model import Experiment
-from mb2fmu.model.model_definition import ModelDefinition
+from mb2fmu.model.checked_model import CheckedModel
+from mb2fmu.model.model import DeclaredExperiment
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import form_experiment_values, make_reference, make_reference_data
@@ -109,7 +109,7 @@ def test_everything_is_moved_and_reported(cases):
     assert kept.experiment.parameters == (values["w"][1], 0.0)
 
 
-def rings(second: sm.Expr = l2) -> tuple[ModelDefinition, EquationsOfMotion]:
+def rings(second: sm.Expr = l2) -> tuple[CheckedModel, EquationsOfMotion]:
     """A bead held by two rings at once: they must have the same radius, and no single one can be moved."""
     circles = (x**2 + y**2 - l1**2, x**2 + y**2 - second**2)
     zero = sm.ImmutableMatrix.zeros
@@ -134,12 +134,12 @@ def rings(second: sm.Expr = l2) -> tuple[ModelDefinition, EquationsOfMotion]:
     )
     units = {l1: "m", l2: "m", g: "m/s2", unused: "kg"}
     values = {l1: 1.0, l2: 1.0, g: 9.81, unused: 2.0}
-    definition = ModelDefinition(
+    definition = CheckedModel(
         name="Rings",
         description="",
         mechanics=None,  # type: ignore[arg-type]
         potential_energy=None,
-        experiment=Experiment(stop=2.0, step=0.02, tolerance=1e-7),
+        experiment=DeclaredExperiment(stop=2.0, step=0.02, tolerance=1e-7),
         parameters=tuple(Parameter(name=s.name, symbol=s, value=values[s], unit=units[s]) for s in values),
         inputs=(),
         coordinates=(

@@ -10,7 +10,7 @@ from unit.robots.test_robot_equations import worst_of
 
 import mb2fmu
 from mb2fmu import pipeline
-from mb2fmu.model import ModelDefinition
+from mb2fmu.model import CheckedModel
 from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
@@ -41,18 +41,18 @@ SDF_ARM = f"""<sdf version="1.9"><model name="arm"><link name="base">{SDF_MASS}<
 
 
 @pytest.fixture(params=["urdf", "xml", "sdf"])
-def read(request, tmp_path: Path) -> ModelDefinition:
+def read(request, tmp_path: Path) -> CheckedModel:
     path = tmp_path / f"arm.{request.param}"
     path.write_text({"urdf": ARM, "xml": HINGE, "sdf": SDF_ARM}[request.param], encoding="utf-8")
     path.with_suffix(".toml").write_text("start = { j1 = 0.4 }\nspeeds = { j1 = 0.1 }\n", encoding="utf-8")
     return pipeline.derive(path).checked
 
 
-def list_differences(definition: ModelDefinition) -> list[str]:
+def list_differences(definition: CheckedModel) -> list[str]:
     return [text for text, is_equal in compare_robot_declarations(definition) if not is_equal]
 
 
-def changed(definition: ModelDefinition, field: str, **values: float) -> ModelDefinition:
+def changed(definition: CheckedModel, field: str, **values: float) -> CheckedModel:
     """The first declaration of a kind with other values."""
     first, *others = getattr(definition, field)
     return replace(definition, **{field: (replace(first, **values), *others)})

@@ -1,4 +1,4 @@
-"""ModelDefinition: a checked model, the frozen record that the pipeline reads."""
+"""CheckedModel: a checked model, the frozen record that the pipeline reads."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredLatch
+from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
 from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.quantity_declarations import (
-    Constraint,
     ConstraintForce,
+    DeclaredConstraint,
     Output,
 )
 from mb2fmu.model.sources.mechanics_source import Mechanics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDefinition(DeclaredModelContent):
+class CheckedModel(DeclaredModelContent):
     """A checked model: every symbol declared once, every name legal and unique, every unit known.
 
     Attributes:
@@ -52,7 +52,7 @@ class ModelDefinition(DeclaredModelContent):
     constraint_forces: tuple[ConstraintForce, ...]
     outputs: tuple[Output | OutputRequest, ...]
     potential_energy: sm.Expr | None
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[DeclaredConstraint, ...] = ()
     appearance_items: tuple[AppearanceItem, ...] = ()
     ground: tuple[ReferenceFrame, Point] | None = None
     loops: tuple[DeclaredLoopClosedForm, ...] = ()
@@ -60,13 +60,13 @@ class ModelDefinition(DeclaredModelContent):
     contacts: tuple[DeclaredContact, ...] = ()
     known_potentials: tuple[tuple[tuple[Any, ...], sm.Expr], ...] = ()
     element_of_load: tuple[tuple[Any, str], ...] = ()
-    latches: tuple[DeclaredLatch, ...] = ()
+    latches: tuple[DeclaredMechanicalLatch, ...] = ()
     flexible_bodies: tuple[Any, ...] = ()
 
     @property
     def unilateral_forces(self) -> list[sm.Expr]:
         """Functions of time that stand for the forces of contacts, then of latches."""
-        items: tuple[DeclaredContact | DeclaredLatch, ...] = (*self.contacts, *self.latches)
+        items: tuple[DeclaredContact | DeclaredMechanicalLatch, ...] = (*self.contacts, *self.latches)
         return [force for item in items for force in item.forces]
 
     def declarations(self, dependent: tuple[str, ...], origin: str) -> DeclaredModelContent:

@@ -185,7 +185,7 @@ class PointMotion:
     acceleration0: Array
 
 
-class NumericMechanism:
+class MechanismEvaluator:
     """Evaluates a Mechanism.
 
     Args:
