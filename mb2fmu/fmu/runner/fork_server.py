@@ -127,6 +127,7 @@ def _enter_request_folder(request: dict[str, Any]) -> None:
 def _run_fork_server() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
     gc.freeze()  # what is imported stays: no fork looks through it for cycles
+    gc.set_threshold(50_000, 20, 20)  # nor often through what it imports itself, which stays too
     request = _ForkServer().serve()
     if request is not None:
         _enter_request_folder(request)

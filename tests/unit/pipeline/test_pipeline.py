@@ -218,6 +218,21 @@ def test_public_names_are_there_and_others_are_not() -> None:
         _ = mb2fmu.simulate_everything
 
 
+LATE_IMPORTS = (
+    *("concurrent.futures", "fmpy", "importlib.metadata", "jinja2", "matplotlib", "numpy.ma", "numpy.polynomial"),
+    *("numpy.random", "rich", "scipy", "trimesh", "xmlschema", "mb2fmu.audit", "mb2fmu.analysis.studies.study_run"),
+    *(
+        "mb2fmu.fmu.emit_c",
+        "mb2fmu.fmu.emit_python",
+        "mb2fmu.fmu.emit_xml",
+        "mb2fmu.fmu.runner",
+        "mb2fmu.fmu.toolchain",
+    ),
+    *("mb2fmu.report.pages", "mb2fmu.systems", "mb2fmu.validation"),
+)
+"""What importing the pipeline does not bring: it is imported by the command that uses it, when it uses it."""
+
+
 def test_import_costs_nothing_until_a_name_is_used() -> None:
     code = (
         "import sys, mb2fmu, mb2fmu.report\n"
@@ -227,6 +242,9 @@ def test_import_costs_nothing_until_a_name_is_used() -> None:
         "assert 'sympy' not in sys.modules\n"
         "mb2fmu.Model\n"
         "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
+        "import mb2fmu.pipeline\n"
+        f"early = set({LATE_IMPORTS!r}) & set(sys.modules)\n"
+        "assert not early, early\n"
         "mb2fmu.report.render_fmu_description_page, mb2fmu.export\n"  # what an export needs is none of the validation's
         "validation = {'mb2fmu.validation', 'mb2fmu.audit', 'fmpy', 'rich'} & set(sys.modules)\n"
         "assert not validation, validation\n"
