@@ -7,6 +7,7 @@ where each call needs something of Python (an FMU in another process, floating-p
 from __future__ import annotations
 
 import ctypes as c
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -40,9 +41,14 @@ class _FmuFunctions(c.Structure):
 
 
 def compile_stage_library() -> Path | None:
-    """Return the compiled library; None if it cannot be compiled, or not kept."""
+    """Return the compiled library; None if it cannot be compiled, or not kept.
+
+    None on Windows, where zig builds that system's own libraries first, for minutes.
+    """
+    if os.name != "posix":
+        return None
     with suppress(ToolError, OSError):
-        return compile_once(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-fPIC", "-shared"), ".so")
+        return compile_once(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-shared"), ".so")
     return None
 
 
