@@ -67,9 +67,10 @@ def diagnose_integration_standstill(
         remedy = "an earlier stop; an unstable feedback, a force with the wrong sign or a damper that drives does so"
     else:
         fastest = int(np.argmax(np.abs(derivatives) / np.maximum(early_sizes, np.finfo(float).tiny)))
-        problem = f"x' has values there, and no state grows: {names[fastest]} changes fastest, "
-        problem += f"by {derivatives[fastest]:.3g} per second"
-        remedy = "stiff=True if the model is stiff; near a singular position start elsewhere, or stop earlier"
+        problem = f"x' has values there, and no state grows just before: {names[fastest]} = "
+        problem += f"{reached_states[-1][fastest]:.3g} changes fastest, by {derivatives[fastest]:.3g} per second"
+        remedy = "stiff=True if the model is stiff; near a singular position start elsewhere, or stop earlier; if the "
+        remedy += "value is far too large, look for an unstable feedback"
     return _form_explained_error(error, problem, remedy)
 
 

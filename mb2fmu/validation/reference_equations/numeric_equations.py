@@ -338,7 +338,7 @@ class NumericEquations:
             points: One row (t, q, u, z, r) for each, shape (n, 1 + n_q + n_u + n_z + n_r), r the FMU's inputs.
             prepared: Parameter values.
         """
-        modes = 1 + self.n_q + self.n_u + self.n_z + len(self.equations.r) - points.shape[1]  # follow r; in no row
+        modes = 1 + self.n_q + self.n_u + self.n_z + len(self.equations.r) - points.shape[1]
         points = np.pad(points, ((0, 0), (0, modes)))
         if self.compiled_equations:
             return self.compiled_equations.residuals(np.ascontiguousarray(points, dtype=np.float64), prepared)
@@ -349,11 +349,15 @@ class NumericEquations:
             rows.append(self._residual(values, point[speeds], self._constraints(values)))
         return np.array(rows).reshape(len(points), len(self.equations.position_rows) + self.m)
 
+    def _append_modes(self, r: Sequence[float] | Floats) -> list[float]:
+        """Return the inputs with zeros for modes, which follow them and stand in no row, where these are not given."""
+        return [*r, *([0.0] * (len(self.equations.r) - len(r)))]
+
     def holonomic_slopes(
         self, t: float, q: Floats, z: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
     ) -> Floats:
         """Return ∂φ/∂q, shape (n_phi, n_q)."""
-        values = [t, *q, *([0.0] * self.n_u), *z, *r, *prepared]
+        values = [t, *q, *([0.0] * self.n_u), *z, *self._append_modes(r), *prepared]
         values += self._blank_values[len(values) :]
         return np.array(self._holonomic_slopes(values), dtype=float).reshape(-1, self.n_q)
 
@@ -413,7 +417,7 @@ class NumericEquations:
         """
         if self.compiled_equations:
             try:
-                return self.compiled_equations.project(t, x, r, prepared)
+                return self.compiled_equations.project(t, x, self._append_modes(r), prepared)
             except CompiledFunctionError as error:
                 raise translate_compiled_failures(error) from error
         if self._project is not None:
@@ -428,7 +432,7 @@ class NumericEquations:
         """Return slots at a state; all its speeds are states, or do not matter."""
         u = x[self.n_q : self.n_q + self.n_u] if self.has_state_constraints else np.zeros(self.n_u)
         values = [t, *x[: self.n_q].tolist(), *u.tolist(), *x[self.n_x - self.n_z :].tolist()]
-        values += [*r, *prepared]
+        values += [*self._append_modes(r), *prepared]
         return values + self._blank_values[len(values) :]
 
     def _project_on_constraints(

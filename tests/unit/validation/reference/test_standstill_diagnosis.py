@@ -41,7 +41,8 @@ def test_a_state_that_runs_away_is_named_with_its_numbers():
 
 def test_stiff_equations_are_not_said_to_have_no_value():
     _, found = standstill(lambda t, y: -1e7 * (y - np.cos(t)), [1.0], 5_000)
-    assert "no state grows" in str(found)
+    assert "no state grows just before: " in str(found)
+    assert "unstable feedback" in str(found)  # one event may have made it large before
     assert "stiff=True if the model is stiff" in str(found)
 
 

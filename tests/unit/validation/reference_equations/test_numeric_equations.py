@@ -205,19 +205,19 @@ def test_rows_of_a_model_with_events_are_evaluated_at_its_points(fast: bool) -> 
     P = O.locatenew("P", x * N.x + y * N.y)
     P.set_vel(N, x.diff(t) * N.x + y.diff(t) * N.y)
     bob = me.Particle("bob", P, m)
-    row = x**2 + y**2 - length**2
+    row = (x**2 + y**2) / length - length
     loads = [(P, push * N.x - 9.81 * m * N.y)]
     lagrange = me.LagrangesMethod(
         me.Lagrangian(N, bob), [x, y], hol_coneqs=[row], bodies=[bob], frame=N, forcelist=loads
     )
     model = Model("Bob", lagrange)
     model.parameter(m, 2.0, "kg")
-    model.parameter(length, 1.0, "m")
+    model.parameter(length, 2.0, "m")
     model.input(push, 1.0, "N")
-    for q, start in ((x, 0.6), (y, -0.8)):
+    for q, start in ((x, 1.2), (y, -1.6)):
         model.coordinate(q, start, "m")
         model.speed(q.diff(t), 0.0, "m/s")
-    model.add(Impact("wall", x + 0.3, restitution=0.5))
+    model.add(Impact("wall", x + 0.6, restitution=0.5))
     model.experiment(stop=1.0, step=0.1)
     reference = reference_of(model)
     numeric, run = reference.numeric, reference.experiment
@@ -226,8 +226,14 @@ def test_rows_of_a_model_with_events_are_evaluated_at_its_points(fast: bool) -> 
         numeric.compiled_equations = None
     points = run.form_points(reference.trajectory.values[:, : numeric.n_q + numeric.n_u + numeric.n_z])
     points[:, 1] += 0.1
-    expected = 0.2 * points[:, 1] - 0.01  # (x + 0.1)² − x², on rows that are kept at x
-    assert numeric.residuals(points, numeric.prepare(run.parameters))[:, 0] == pytest.approx(expected, abs=1e-7)
+    expected = (0.2 * points[:, 1] - 0.01) / 2.0  # ((x + 0.1)² − x²) / l, on rows that are kept at x
+    prepared = numeric.prepare(run.parameters)
+    assert numeric.residuals(points, prepared)[:, 0] == pytest.approx(expected, abs=1e-7)
+    q, inputs = np.array([1.0, -1.7]), run.inputs_at(0)
+    assert numeric.holonomic_slopes(0.0, q, np.zeros(numeric.n_z), inputs, prepared) == pytest.approx(np.array([q]))
+    state = np.array([*q, 0.1, 0.2, *np.zeros(numeric.n_z)])
+    assert numeric.independent_rows(0.0, state, inputs, prepared) == 1
+    assert np.linalg.norm(numeric.project(0.0, state, inputs, prepared)[:2]) == pytest.approx(2.0, rel=1e-12)
 
 
 x = sm.Symbol("x")
