@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import sympy as sm
-from mb2fmu.mechanics.mechanism.records.dynamicsymbol_replacement import (
+
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     differentiate_along_rates,
     total_time_derivative,
 )
