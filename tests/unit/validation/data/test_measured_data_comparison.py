@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ToolError, ValidationError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
 from mb2fmu.validation import (
     ColumnTolerance,
@@ -356,7 +356,7 @@ def test_a_fmu_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     text = tree["modelDescription.xml"].decode()
     assert 'canHandleVariableCommunicationStepSize="true"' in text
     text = text.replace('canHandleVariableCommunicationStepSize="true"', "")
-    write_fmu_archive(FileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
+    write_fmu_archive(InMemoryFileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
     settings = DataRunSettings(default_tolerance=ColumnTolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
         compare_measurements(
