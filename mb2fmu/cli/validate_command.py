@@ -25,7 +25,7 @@ from mb2fmu.cli.verdict_output import (
 )
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import ColumnTolerance, DataRunSettings
+    from mb2fmu.validation import DataColumnTolerance, DataRunSettings
 
 _table_options = (
     click.option(
@@ -164,14 +164,14 @@ def _form_data_run_settings(
     tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None
 ) -> DataRunSettings:
     """Return the options of tables as one record."""
-    from mb2fmu.validation import ColumnTolerance, DataRunSettings
+    from mb2fmu.validation import DataColumnTolerance, DataRunSettings
 
-    named: dict[str, ColumnTolerance] = {}
-    otherwise: ColumnTolerance | None = None
+    named: dict[str, DataColumnTolerance] = {}
+    otherwise: DataColumnTolerance | None = None
     for text in tolerances:
         name, sign, value = text.rpartition("=")
         try:
-            tolerance = ColumnTolerance.read(value)
+            tolerance = DataColumnTolerance.read(value)
         except ValueError as error:
             raise click.BadParameter(f"{text}: write NAME=0.01, NAME=1% or 1%", param_hint="--tolerance") from error
         if sign:
