@@ -24,7 +24,7 @@ from mb2fmu.cli.command_options import (
     write_json_result,
 )
 from mb2fmu.cli.robot_options import add_robot_options
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals
@@ -105,7 +105,7 @@ def animate(
     if source.suffix == ".fmu" and model is None:
         refuse_model_options()
     formulas, tables = inputs
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         drawing, signals = pipeline.animate(
             source, model=model, arguments=arguments, at=at, inputs=formulas, tables=tables, stop=stop, step=step,
             observer=progress,

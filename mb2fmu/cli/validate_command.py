@@ -16,7 +16,7 @@ from mb2fmu.cli.command_options import (
     set_option,
     verbose_option,
 )
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.cli.verdict_output import (
     default_only_option,
     print_data_table_verdicts,
@@ -142,7 +142,7 @@ def validate(
         return
     values = {} if of_tables else {name: value for name, _, value in (text.partition("=") for text in starts)}
     judging = load_model_with_values(model, arguments, values)
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         tables = pipeline.compare_with_data(fmu, data=data, at=points, settings=settings)
         validated = pipeline.validate(fmu, judging, arguments=arguments, observer=progress, default_only=default_only)
     if tables:

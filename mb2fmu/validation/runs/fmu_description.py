@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 from mb2fmu.audit.description.description_import import (
-    OtherVersionError,
+    UnsupportedFmiVersionError,
     make_description_records,
     parse_root_element_safely,
 )
@@ -242,7 +242,7 @@ def _read_model(tree: InMemoryFileTree) -> DescribedModel:
         raise _make_refusal_error(fault) from error
     try:
         return make_description_records(root)
-    except OtherVersionError as error:
+    except UnsupportedFmiVersionError as error:
         fault = Fault(str(error), DESCRIPTION, "FMI 2.0 or 3.0 is needed")
         raise _make_refusal_error(fault) from error
 

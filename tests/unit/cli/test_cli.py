@@ -17,7 +17,7 @@ from shorter_validations import PRELUDE, shorten_validations
 
 from mb2fmu import cli, pipeline
 from mb2fmu.cli import commands
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
@@ -185,7 +185,7 @@ def test_equations_as_latex(swing: Path) -> None:
 def test_who_waits_long_is_reported_for_what_in_a_pipe_too(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         progress.started("read")
         progress.finished(StageTime("read", 1.0))
         monkeypatch.setattr("mb2fmu.cli.stage_progress_display.QUIET_LOG_SECONDS", -1.0)

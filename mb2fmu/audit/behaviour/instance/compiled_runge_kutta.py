@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.behaviour.instance.cached_compilation import compile_once
+from mb2fmu.audit.behaviour.instance.cached_compilation import compile_cached_c_file
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import GUARD_ELEMENTS, RefusedCallError
 from mb2fmu.errors import ToolError
 
@@ -42,11 +42,11 @@ class _FmuFunctions(c.Structure):
 def compile_stage_library() -> Path | None:
     """Return the compiled library; None if it cannot be compiled, or not kept."""
     with suppress(ToolError, OSError):
-        return compile_once(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-fPIC", "-shared"), ".so")
+        return compile_cached_c_file(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-fPIC", "-shared"), ".so")
     return None
 
 
-class CompiledStages:
+class CompiledRungeKuttaStages:
     """Stages of steps of one instance.
 
     Args:
