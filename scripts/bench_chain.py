@@ -35,7 +35,7 @@ from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram
 from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.toolchain import compile_entry_point
@@ -208,7 +208,7 @@ code, of the same chain with its joints built already.
 """
 
 
-def total(program: Program, entry: str) -> int:
+def total(program: ScalarProgram, entry: str) -> int:
     """Operations of an entry point."""
     return sum(count_operations(program, entry).values())
 
@@ -238,7 +238,7 @@ def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] =
     return sides
 
 
-def motion_only(program: Program) -> derivatives.ProgramWithDerivatives:
+def motion_only(program: ScalarProgram) -> derivatives.ProgramWithDerivatives:
     """A program that offers x' and no other results."""
     wanted = (
         *DIFFERENTIATED_ENTRIES,

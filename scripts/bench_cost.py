@@ -29,7 +29,7 @@ from mb2fmu.compiler.program import evaluation_cost_estimate
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_result_dependencies import count_block_operations, count_operations
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, ScalarProgram
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
@@ -151,7 +151,7 @@ class _More(CopiedProgramNodes):
         added: What is added there, but for a small factor.
     """
 
-    def __init__(self, program: Program, builder: ProgramBuilder, places: dict[int, int], added: Added) -> None:
+    def __init__(self, program: ScalarProgram, builder: ProgramBuilder, places: dict[int, int], added: Added) -> None:
         self._places = places
         self._added = added
         super().__init__(program, builder)
@@ -167,7 +167,7 @@ class _More(CopiedProgramNodes):
         return value
 
 
-def with_more(program: Program, added: Added) -> Program:
+def with_more(program: ScalarProgram, added: Added) -> ScalarProgram:
     """The program with something added at places that are spread evenly over what moves."""
     ordinary = np.isin(program.op, [Op.ADD, Op.SUB, Op.MUL]) & ~find_parameter_only_nodes(program)
     nodes = np.flatnonzero(ordinary)

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface import FmuInterface
-from mb2fmu.fmu.toolchain import BuildSpecification
+from mb2fmu.fmu.toolchain import CompilationSettings
 from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.fmu_build_folder import MAIN_TRANSLATION_UNIT, list_platform_translation_units
 from mb2fmu.fmu.toolchain.target_platforms import PLATFORMS, host_platform
@@ -107,7 +107,7 @@ def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
     ).seconds_per_step
 
 
-def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> dict[str, Cost]:
+def calls(core: InMemoryFileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> dict[str, Cost]:
     """Compiles the FMU's sources with ``bench_native.c`` and calls it."""
     program = compiled(core, interface, folder, by_hand=by_hand)
     names = [*CALLS, *(["hand", "own"] if by_hand else [])]
@@ -115,7 +115,7 @@ def calls(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: boo
     return {name: Cost(times[name], instructions(program, name)) for name in names}
 
 
-def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> Path:
+def compiled(core: InMemoryFileTree, interface: FmuInterface, folder: Path, *, by_hand: bool) -> Path:
     """The FMU's sources with ``bench_native.c``, as a program in ``folder``."""
     states, inputs = interface.variables_from_sources("state"), interface.variables_from_sources("input")
     settable = [*inputs, *(v for v in interface.variables_from_sources("parameter") if v.variability == "tunable")]
@@ -128,7 +128,9 @@ def compiled(core: FileTree, interface: FmuInterface, folder: Path, *, by_hand: 
     return compiled_with(ROOT / "scripts" / "bench_native.c", core, interface, folder, defined)
 
 
-def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder: Path, defined: Sequence[str]) -> Path:
+def compiled_with(
+    driver: Path, core: InMemoryFileTree, interface: FmuInterface, folder: Path, defined: Sequence[str]
+) -> Path:
     """The FMU's sources with a driver that includes ``unit.c``, as a program in ``folder``."""
     for path in core:
         if path.startswith("sources/"):
@@ -137,7 +139,7 @@ def compiled_with(driver: Path, core: FileTree, interface: FmuInterface, folder:
             file.write_bytes(core[path])
     zig = find_compiler("zig").command
     objects = []
-    for unit in list_platform_translation_units(core, BuildSpecification(interface.model_identifier), host_platform()):
+    for unit in list_platform_translation_units(core, CompilationSettings(interface.model_identifier), host_platform()):
         if unit.source == MAIN_TRANSLATION_UNIT:
             continue
         target = folder / unit.name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import casadi as ca
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.scalar_program import Op, Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, read_initial_discrete_memory
 
 LEAVES = {Op.TIME: "t", Op.MEMORY: "m", Op.STATE: "x", Op.INPUT: "r", Op.PARAMETER: "p"}
 PLAIN = {
@@ -21,7 +21,7 @@ PLAIN = {
 }  # fmt: skip
 
 
-def graph_function(program: Program, entry: str) -> ca.Function:
+def graph_function(program: ScalarProgram, entry: str) -> ca.Function:
     """F(t, x, r, p) of CasADi's scalar expressions, or of matrix expressions where Newton's method is in it."""
     _, blocks = find_needed_nodes(program, program.entries[entry].results)
     kind = ca.MX if any(blocks[i] and block.kind == "newton" for i, block in enumerate(program.blocks)) else ca.SX
@@ -36,7 +36,7 @@ def graph_function(program: Program, entry: str) -> ca.Function:
 class Walker:
     """Nodes as expressions."""
 
-    def __init__(self, program: Program, kind: type, given: dict[str, object]) -> None:
+    def __init__(self, program: ScalarProgram, kind: type, given: dict[str, object]) -> None:
         self.program, self.kind, self.given = program, kind, given
         self.nodes: dict[int, object] = {}
         self.blocks: dict[int, object] = {}

@@ -19,7 +19,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
     add_fmu_derivatives,
 )
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram
 from mb2fmu.fmu.emit_c import emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
@@ -139,7 +139,7 @@ class CompiledModel:
     """
 
     library: ctypes.CDLL
-    program: Program
+    program: ScalarProgram
 
     def prepare(self, p: np.ndarray) -> np.ndarray:
         """What a call needs: memory of the type ``mb2fmu_prepared``, and the room behind it."""
@@ -176,12 +176,12 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-def compile_program(program: Program, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
+def compile_program(program: ScalarProgram, compiler: str, folder: Path, part: int = 3_000) -> CompiledModel:
     """Prints and compiles a program in a folder."""
     return compile_native(add_fmu_derivatives(program), compiler, folder, part)
 
 
-def compile_explicit_integrator(program: Program, compiler: str, folder: Path) -> CompiledModel:
+def compile_explicit_integrator(program: ScalarProgram, compiler: str, folder: Path) -> CompiledModel:
     """The same with x' alone."""
     empty = ("tangent", "adjoint", "jacobian", "jacobian_time", *DIFFERENTIATED_ENTRIES)
     kept = {name: program.entries[name] for name in ("rhs", "pivots", "divisors") if name in program.entries}

@@ -13,7 +13,7 @@ from pymoca.backends.casadi import generator
 from scipy.sparse.linalg import splu
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
@@ -84,7 +84,7 @@ def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats)
 
 
 def _values(
-    printer: ModelicaEquationPrinter, program: Program, t: float, x: Floats, r: Floats, p: Floats
+    printer: ModelicaEquationPrinter, program: ScalarProgram, t: float, x: Floats, r: Floats, p: Floats
 ) -> dict[str, float]:
     """Of a printer's unknowns, results of systems and the bodies of nonlinear ones with them."""
     of_blocks = {

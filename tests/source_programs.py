@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import pipeline
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.emit_c.standalone_c_program import list_model_outputs
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.fmu_build.target_source_export import (
     form_native_fmi3_interface,
@@ -205,7 +205,7 @@ COMPILED: dict[str, tuple[str, Callable[[Path, str, int], list[str]]]] = {
 }
 """Target → the program that compiles it, and how."""
 
-EMITTERS: dict[str, Callable[[Program, TargetModelDescription], FileTree]] = {
+EMITTERS: dict[str, Callable[[ScalarProgram, TargetModelDescription], InMemoryFileTree]] = {
     "fortran": emit_fortran_files,
     "csharp": emit_csharp_files,
     "julia": emit_julia_file,
@@ -234,7 +234,7 @@ def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Poin
 
 
 def run_files(
-    target: str, files: FileTree, model: TargetModelDescription, points: Sequence[Point], folder: Path
+    target: str, files: InMemoryFileTree, model: TargetModelDescription, points: Sequence[Point], folder: Path
 ) -> Values:
     """What the files of a target compute; NaN where a function reports that it has no valid result.
 
@@ -266,7 +266,7 @@ def _evaluate_program(
     return Values(*np.split(table, [n, n + m, 2 * n + m], axis=1)), done.stderr
 
 
-def run_program(target: str, program: Program, states: Sequence[Floats], folder: Path) -> Floats:
+def run_program(target: str, program: ScalarProgram, states: Sequence[Floats], folder: Path) -> Floats:
     """The outputs of a program that has states alone, a row per point."""
     quantities = tuple(TargetVectorEntry(name, "") for name in program.layout.states)
     outputs = tuple(TargetVectorEntry(name, "") for name in program.entries["outputs"].labels)

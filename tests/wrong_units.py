@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
 
 
@@ -42,5 +42,5 @@ def changed_unit(build: FmuBuild, path: Path, edits: Mapping[str, tuple[str, str
     command = [*compiler, *flags, "-DDISABLE_PREFIX", *units, "-o", "unit.so", "-lm"]
     subprocess.run(command, cwd=folder / "sources", check=True, timeout=300)
     binary = next(name for name in members if name.startswith("binaries/"))
-    package.write_fmu_archive(FileTree(members | {binary: (folder / "sources" / "unit.so").read_bytes()}), path)
+    package.write_fmu_archive(InMemoryFileTree(members | {binary: (folder / "sources" / "unit.so").read_bytes()}), path)
     return path

@@ -1,6 +1,6 @@
 """Analysis of a mechanism and its motion without any FMU.
 
-Input: ``EquationsOfMotion`` and their ``Program``. Output: ``Linearization``, ``RootLocus``, ``Sensitivities``.
+Input: ``EquationsOfMotion`` and their ``ScalarProgram``. Output: ``Linearization``, ``RootLocus``, ``Sensitivities``.
 Promises: derivatives are exact (of the program, not by differences); what is linearized is the motion on the
 constraints. Must not: know FMI, form equations, or print.
 """

@@ -16,7 +16,7 @@ from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import list_program_switches
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_discrete_memory
 from mb2fmu.errors import AnalysisError, Fault
 
 Floats = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ class ProgramEventProcessor:
         names: Of all switches, in the order of margins, then conditions.
     """
 
-    def __init__(self, program: Program, signals: InputSignals, p: Floats, along_p: Floats) -> None:
+    def __init__(self, program: ScalarProgram, signals: InputSignals, p: Floats, along_p: Floats) -> None:
         self._signals, self._p, self._along_p = signals, p, along_p
         switches = list_program_switches(program)
         self.names = [each.name for each in switches]

@@ -24,7 +24,7 @@ from scipy.linalg import qr
 from mb2fmu.analysis.operating_point import OperatingPoint, find_operating_point, project_onto_constraints
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.program_derivatives import ProgramDerivatives
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
@@ -97,7 +97,7 @@ class Linearization:
 
 def linearize(
     equations: EquationsOfMotion,
-    program: Program,
+    program: ScalarProgram,
     start: OperatingPointStart,
     *,
     search: bool = True,
@@ -181,7 +181,7 @@ def _constraint_null_space(G: Floats, dependent: Sequence[int]) -> tuple[list[in
     return independent, N
 
 
-def _check_time_independence(program: Program, slopes: ProgramDerivatives, point: OperatingPoint) -> None:
+def _check_time_independence(program: ScalarProgram, slopes: ProgramDerivatives, point: OperatingPoint) -> None:
     """Refuse motions that depend on time: they are never steady."""
     from mb2fmu.compiler.derivatives import form_jacobian
     from mb2fmu.compiler.evaluation import make_evaluator

@@ -24,7 +24,7 @@ from mb2fmu.analysis.sensitivity_request import make_experiment_input_signals
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.emit_python.runtime.dormand_prince import DormandPrince
 from mb2fmu.fmu.emit_python.runtime.integrator_base import IntegratorMemory, Tolerance
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -51,7 +51,7 @@ magnitude and this multiple of what was seen."""
 
 
 def add_nominal_values(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram
 ) -> DeclaredModelContent:
     """Return the definition with a nominal for each state and input that has none and whose magnitude is not about 1.
 
@@ -94,7 +94,7 @@ def add_nominal_values(
 
 
 def _estimate_sizes(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, typical: Floats
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, typical: Floats
 ) -> Floats:
     """Return the size of each state in the experiment, the typical one where it is at rest, shape (n_x,)."""
     largest, finished = _find_largest_magnitudes(definition, equations, program, typical)
@@ -109,7 +109,7 @@ def _estimate_sizes(
 
 
 def _find_largest_magnitudes(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, weights: Floats
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, weights: Floats
 ) -> tuple[Floats, bool]:
     """Return each state's largest magnitude, as far as the experiment could be followed, and whether it ended.
 

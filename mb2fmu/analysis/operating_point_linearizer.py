@@ -17,7 +17,7 @@ from mb2fmu.analysis.program_derivatives import ProgramDerivatives
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import SLIP_ENTRY, remove_friction_signs
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
@@ -35,14 +35,14 @@ class OperatingPointLinearizer:
         program: The same lowered.
     """
 
-    def __init__(self, equations: EquationsOfMotion, program: Program) -> None:
+    def __init__(self, equations: EquationsOfMotion, program: ScalarProgram) -> None:
         self._equations = equations
         self._program = program
         self._sliding = remove_friction_signs(program, ())
         self._has_friction = self._sliding is not program
         self._labels = self._sliding.entries[SLIP_ENTRY].labels if self._has_friction else ()
         self._slip = make_evaluator(self._sliding, SLIP_ENTRY) if self._has_friction else None
-        self._variants: dict[frozenset[int], tuple[Program, ProgramDerivatives]] = {}
+        self._variants: dict[frozenset[int], tuple[ScalarProgram, ProgramDerivatives]] = {}
 
     def linearize(self, start: OperatingPointStart, *, search: bool = True) -> Linearization:
         """Find the operating point near ``start`` and linearize there; see :func:`linearize`.

@@ -11,7 +11,7 @@ from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.lowering.auxiliary_program import lower_constraint_residuals
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class ProgramDerivatives:
         p: Values of the free parameters.
     """
 
-    def __init__(self, equations: EquationsOfMotion, program: Program, t: float, p: Floats) -> None:
+    def __init__(self, equations: EquationsOfMotion, program: ScalarProgram, t: float, p: Floats) -> None:
         self._t, self._p = t, p
         self.n_x, self.n_r = len(program.layout.states), len(program.layout.inputs)
         manifold = lower_constraint_residuals(equations)
@@ -59,7 +59,7 @@ class ProgramDerivatives:
         rows[:, : self._n_q] = left
         return rows
 
-    def _pair(self, program: Program, entry: str) -> tuple[ProgramFunction, ProgramFunction]:
+    def _pair(self, program: ScalarProgram, entry: str) -> tuple[ProgramFunction, ProgramFunction]:
         """Return an entry point and its Jacobian with respect to states, then inputs."""
         slopes = form_jacobian(program, entry, ("states", "inputs"))
         entries = self._function(make_evaluator(slopes.program, slopes.entry), len(slopes.rows))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering.high_precision_evaluation import evaluate_high_precision
-from mb2fmu.compiler.program.scalar_program import Op, Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, read_initial_discrete_memory
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,7 +58,11 @@ class RightHandSideAccuracy:
 
 
 def compute_right_hand_side_accuracy(
-    program: Program, t: float, x: Sequence[float] | Floats, r: Sequence[float] | Floats, p: Sequence[float] | Floats
+    program: ScalarProgram,
+    t: float,
+    x: Sequence[float] | Floats,
+    r: Sequence[float] | Floats,
+    p: Sequence[float] | Floats,
 ) -> RightHandSideAccuracy:
     """Return how many digits of x' are right at a point.
 

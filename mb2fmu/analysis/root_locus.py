@@ -25,7 +25,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 from mb2fmu.analysis.linearization import Linearization
 from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
@@ -102,7 +102,7 @@ class RootLocus:
 
 def compute_root_locus(
     equations: EquationsOfMotion,
-    program: Program,
+    program: ScalarProgram,
     start_for: StartFunction,
     values: Sequence[float],
     name: str,

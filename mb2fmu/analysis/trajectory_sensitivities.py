@@ -30,7 +30,7 @@ from mb2fmu.compiler.derivatives import differentiate_forward
 from mb2fmu.compiler.evaluation import EntryPointEvaluator, make_evaluator
 from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError
 from mb2fmu.units import derive_quotient_unit
 from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
@@ -89,7 +89,7 @@ class Sensitivities:
 
 
 def compute_sensitivities(
-    program: Program, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
+    program: ScalarProgram, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
 ) -> Sensitivities:
     """Integrate x and S = ∂x/∂θ over the experiment.
 
@@ -143,7 +143,7 @@ def compute_sensitivities(
 
 
 def _integrate_through_events(
-    frozen: Program, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
+    frozen: ScalarProgram, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
 ) -> Sensitivities:
     """Return the same for a program with modes."""
     variation = _VariationalRightHandSide(frozen, start, signals, study)
@@ -182,7 +182,7 @@ class _VariationalRightHandSide:
     """
 
     def __init__(
-        self, program: Program, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
+        self, program: ScalarProgram, start: OperatingPointStart, signals: InputSignals, study: SensitivityRequest
     ) -> None:
         self._signals, self._p = signals, start.p
         self.memory: Floats = np.empty(0)
@@ -262,14 +262,14 @@ class _VariationalRightHandSide:
 
     @staticmethod
     def _pair(
-        program: Program, entry: str, results: list[int] | None = None
+        program: ScalarProgram, entry: str, results: list[int] | None = None
     ) -> tuple[EntryPointEvaluator, EntryPointEvaluator]:
         """Return an entry point (some of its results), and the same along a direction of (x, p)."""
         along = differentiate_forward(program, entry, _DIFFERENTIATED_GROUPS)
         return make_evaluator(program, entry, results), make_evaluator(along, f"jvp_{entry}", results)
 
 
-def _list_output_entries(program: Program) -> tuple[str, ...]:
+def _list_output_entries(program: ScalarProgram) -> tuple[str, ...]:
     """Return the entries that hold the outputs: one, or with modes one for each level of the computation."""
     if "outputs" in program.entries:
         return ("outputs",)

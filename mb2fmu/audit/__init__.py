@@ -16,25 +16,25 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.audit_policy import AuditPolicy, read_policy
+    from mb2fmu.audit.audit_policy import AuditPolicy, read_audit_policy
     from mb2fmu.audit.audit_reference_run import AuditReferenceRun, read_audit_reference_run
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.audit_run import audit, require_audit_packages
     from mb2fmu.audit.embedded_reference_run import find_reference_run_of_fmu
-    from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditRule, Finding, Severity, rules
+    from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, AuditRule, Severity, rules
 
 __all__ = [
     "SEVERITIES",
+    "AuditFinding",
     "AuditPolicy",
     "AuditReferenceRun",
     "AuditResult",
     "AuditRule",
-    "Finding",
     "Severity",
     "audit",
     "find_reference_run_of_fmu",
+    "read_audit_policy",
     "read_audit_reference_run",
-    "read_policy",
     "require_audit_packages",
     "rules",
 ]  # fmt: skip
@@ -42,10 +42,10 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "audit_policy": "AuditPolicy read_policy",
+        "audit_policy": "AuditPolicy read_audit_policy",
         "audit_result": "AuditResult",
         "audit_run": "audit require_audit_packages",
-        "rules_and_findings": "SEVERITIES AuditRule Finding Severity rules",
+        "rules_and_findings": "SEVERITIES AuditRule AuditFinding Severity rules",
         "embedded_reference_run": "find_reference_run_of_fmu",
         "audit_reference_run": "AuditReferenceRun read_audit_reference_run",
     },

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.audit.audit_result import AuditResult
-from mb2fmu.audit.rules_and_findings import SEVERITIES, Finding, Severity, rules
+from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, Severity, rules
 from mb2fmu.errors import Fault, Mb2FmuError
 
 POLICY_FILE = "audit.toml"
@@ -41,7 +41,7 @@ class Waiver:
     message: str = "*"
     unit: str = "*"
 
-    def covers(self, fmu_name: str, finding: Finding) -> bool:
+    def covers(self, fmu_name: str, finding: AuditFinding) -> bool:
         """Return whether it covers a finding."""
         texts_and_patterns = (
             (finding.rule, self.rule),
@@ -74,7 +74,7 @@ class AuditPolicy:
         """Return a result with this policy's severities, and without findings that it waives or its baseline has."""
         if self == NO_POLICY:
             return result
-        remaining_findings: list[Finding] = []
+        remaining_findings: list[AuditFinding] = []
         waived_findings = list(result.waived)
         for finding in result.findings:
             graded_finding = self._apply_severity(finding)
@@ -105,14 +105,14 @@ class AuditPolicy:
             ):
                 yield f'the waiver of {waiver.rule} ("{waiver.reason}") matches no finding'
 
-    def _apply_severity(self, finding: Finding) -> Finding:
+    def _apply_severity(self, finding: AuditFinding) -> AuditFinding:
         """Return a finding with the severity that the policy gives it; the last matching pattern counts."""
         for pattern, severity in reversed(list(self.severity.items())):
             if fnmatch.fnmatchcase(finding.rule, pattern):
                 return replace(finding, severity=severity)
         return finding
 
-    def _find_waiver_reason(self, fmu_name: str, finding: Finding) -> str:
+    def _find_waiver_reason(self, fmu_name: str, finding: AuditFinding) -> str:
         """Return why a finding is accepted; empty if it is not."""
         for waiver in self.waivers:
             if not self._is_expired(waiver) and waiver.covers(fmu_name, finding):
@@ -123,10 +123,10 @@ class AuditPolicy:
         """Return whether a waiver has expired."""
         return waiver.expires is not None and waiver.expires < (self.today or dt.date.max)
 
-    def _form_expiry_note(self, waiver: Waiver) -> Finding:
+    def _form_expiry_note(self, waiver: Waiver) -> AuditFinding:
         """Return the note on a waiver that has expired."""
         message = f'the waiver of {waiver.rule} ("{waiver.reason}") has expired on {waiver.expires}'
-        return Finding(
+        return AuditFinding(
             "waiver", "note", message, POLICY_FILE, "correct the fault that it waives, or give it a later day"
         )
 
@@ -134,7 +134,7 @@ class AuditPolicy:
 NO_POLICY = AuditPolicy()
 
 
-def _finding_fingerprint(finding: Finding) -> tuple[str, str, str]:
+def _finding_fingerprint(finding: AuditFinding) -> tuple[str, str, str]:
     """Return a key that equal findings of two audits share: rule, place and message, without numbers."""
     return finding.rule, _replace_numbers(finding.where), _replace_numbers(finding.message)
 
@@ -149,7 +149,7 @@ def _replace_numbers(text: str) -> str:
     return '"'.join(pieces)
 
 
-def read_policy(path: Path | None, baseline: Path | None, today: dt.date | None = None) -> AuditPolicy:
+def read_audit_policy(path: Path | None, baseline: Path | None, today: dt.date | None = None) -> AuditPolicy:
     """Read ``audit.toml`` and the JSON of an earlier audit.
 
     Args:
@@ -226,7 +226,9 @@ def _read_baseline_fingerprints(path: Path) -> frozenset[tuple[str, str, str]]:
         table = json.loads(path.read_text(encoding="utf-8"))
         findings = [*table["findings"], *(pair[0] for pair in table.get("waived", ()))]
         return frozenset(
-            _finding_fingerprint(Finding(finding["rule"], finding["severity"], finding["message"], finding["where"]))
+            _finding_fingerprint(
+                AuditFinding(finding["rule"], finding["severity"], finding["message"], finding["where"])
+            )
             for finding in findings
         )
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mb2fmu.audit.rules_and_findings import SEVERITIES, Finding, Severity
+from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, Severity
 
 NO_FINDINGS, FINDINGS, NOT_AN_FMU, TOOL_FAILURE, NO_USABLE_BINARY, INTERNAL_ERROR = 0, 1, 2, 3, 4, 70
 """Exit codes: nothing found; something found; no FMU of version 2 or 3; a tool failed; no binary for this machine, so
@@ -43,7 +43,7 @@ class AuditResult:
     version: str
     kinds: tuple[str, ...]
     model: str
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     skipped: tuple[str, ...]
     tried: tuple[str, ...]
     judged: tuple[str, ...]
@@ -53,7 +53,7 @@ class AuditResult:
     faults: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
     runnable: bool | None = None
-    waived: tuple[tuple[Finding, str], ...] = ()
+    waived: tuple[tuple[AuditFinding, str], ...] = ()
     idle: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:

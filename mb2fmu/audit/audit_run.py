@@ -17,7 +17,7 @@ from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
-from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import RemoteHost, make_valgrind_host, make_wine_host
+from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import HostProgram, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_run import (
     SupervisedRunOptions,
     SupervisedRunResult,
@@ -35,10 +35,16 @@ from mb2fmu.audit.description import (
 from mb2fmu.audit.description import model_structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
-from mb2fmu.audit.description.description_import import OtherVersionError, read_description
+from mb2fmu.audit.description.description_import import UnsupportedFmiVersionError, read_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import run_external_checkers
-from mb2fmu.audit.rules_and_findings import SEVERITIES, Finding, RuleViolation, convert_rule_violation_to_finding, rules
+from mb2fmu.audit.rules_and_findings import (
+    SEVERITIES,
+    AuditFinding,
+    RuleViolation,
+    convert_rule_violation_to_finding,
+    rules,
+)
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, PackageError, ToolError
 
@@ -163,7 +169,7 @@ def require_audit_packages(*, run_checkers: bool) -> None:
     require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if run_checkers else ()))
 
 
-def _prepare_wine_host(fmu: archive.FmuArchive) -> RemoteHost | None:
+def _prepare_wine_host(fmu: archive.FmuArchive) -> HostProgram | None:
     """Return wine, set up if needed; None if the archive has no binary for Windows.
 
     Raises:
@@ -186,7 +192,7 @@ def _collect_findings(
         try:
             description = read_description(fmu.contents[DESCRIPTION])
             version = description.attributes.get("fmiVersion", "")
-        except OtherVersionError as error:
+        except UnsupportedFmiVersionError as error:
             version = fmi1_rules.find_fmi1_version(fmu.contents[DESCRIPTION])
             if not version:
                 fault = Fault(str(error), DESCRIPTION, "export the FMU as FMI 2.0 or 3.0, as they were released")
@@ -213,7 +219,7 @@ def _form_result(
     path: Path,
     collected_findings: _CollectedFindings,
     rule_ids: Sequence[str],
-    checker_findings: Sequence[Finding],
+    checker_findings: Sequence[AuditFinding],
     *,
     run: bool,
     start_time: float,
@@ -361,9 +367,9 @@ def _merge_crashes(observations: Iterable[RuleViolation]) -> Iterator[RuleViolat
         yield RuleViolation(first.rule, first.message + suffix, first.where)
 
 
-def _limit_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
+def _limit_findings(findings: Sequence[AuditFinding]) -> Iterator[AuditFinding]:
     """Yield the first findings of each rule, and the number of the others."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[str, list[AuditFinding]] = {}
     for finding in findings:
         groups.setdefault(finding.rule, []).append(finding)
     for group in groups.values():
@@ -373,23 +379,23 @@ def _limit_findings(findings: Sequence[Finding]) -> Iterator[Finding]:
             yield replace(group[0], message=f"and {omitted_count} more of this rule", where="", number=omitted_count)
 
 
-def _await_checkers(checker_run: Future[list[Finding]] | None, path: Path, deadline: float) -> list[Finding]:
+def _await_checkers(checker_run: Future[list[AuditFinding]] | None, path: Path, deadline: float) -> list[AuditFinding]:
     """Return findings of other checkers; one that is not done in time is reported."""
     if checker_run is None:
         return []
     try:
         return checker_run.result(timeout=max(deadline - time.monotonic(), 1.0))
     except TimeoutError:
-        return [Finding(CHECKER_RULE, "note", "not done within the budget", path.name, source="fmpy, fmutool")]
+        return [AuditFinding(CHECKER_RULE, "note", "not done within the budget", path.name, source="fmpy, fmutool")]
 
 
-def _run_checkers(path: Path, time_limit: float) -> list[Finding]:
+def _run_checkers(path: Path, time_limit: float) -> list[AuditFinding]:
     """Return other checkers' findings; notes say only that a checker has no objections."""
     try:
         checker_findings = run_external_checkers(path, time_limit=time_limit)
     except ToolError as error:
         return [
-            Finding(
+            AuditFinding(
                 CHECKER_RULE,
                 "warning",
                 str(error).splitlines()[0],
@@ -399,7 +405,7 @@ def _run_checkers(path: Path, time_limit: float) -> list[Finding]:
             )
         ]
     return [
-        Finding(
+        AuditFinding(
             CHECKER_RULE if finding.severity != "note" else "",
             finding.severity,
             finding.message,

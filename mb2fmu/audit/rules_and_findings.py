@@ -36,7 +36,7 @@ class AuditRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """One fault or remark.
 
     Attributes:
@@ -98,7 +98,7 @@ def rules() -> Mapping[str, AuditRule]:
     return MappingProxyType(rules_by_id)
 
 
-def convert_rule_violation_to_finding(observation: RuleViolation, version: int) -> Finding:
+def convert_rule_violation_to_finding(observation: RuleViolation, version: int) -> AuditFinding:
     """Return an observation in its finished form.
 
     Args:
@@ -106,7 +106,7 @@ def convert_rule_violation_to_finding(observation: RuleViolation, version: int) 
         version: FMI version of the FMU, 2 or 3.
     """
     rule = rules()[observation.rule]
-    return Finding(
+    return AuditFinding(
         rule.id,
         rule.severity,
         observation.message,

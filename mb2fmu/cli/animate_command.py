@@ -24,7 +24,7 @@ from mb2fmu.cli.command_options import (
     write_json_result,
 )
 from mb2fmu.cli.robot_options import add_robot_options
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals
@@ -105,7 +105,7 @@ def animate(
     if source.suffix == ".fmu" and model is None:
         refuse_model_options()
     formulas, tables = inputs
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         drawing, signals = pipeline.animate(
             source, model=model, arguments=arguments, at=at, inputs=formulas, tables=tables, stop=stop, step=step,
             observer=progress,
@@ -146,7 +146,7 @@ def _write_page(page: Path, drawing: Drawing, signals: PlotSignals, plot: str | 
     """Write the page in motion; its plot has the variables of ``--plot``, or those that deserve a first look."""
     from mb2fmu import visualization
     from mb2fmu.fmu import package
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.visualization.default_plots import choose_default_plots
 
     shown = tuple(plot.split(",")) if plot else choose_default_plots(signals)
@@ -154,5 +154,5 @@ def _write_page(page: Path, drawing: Drawing, signals: PlotSignals, plot: str | 
     if unknown:
         raise click.BadParameter(f"no variable {', '.join(unknown)}; there are {', '.join(signals.names)}")
     package.write_file_tree(
-        FileTree({page.name: visualization.render_animation_page(drawing, signals, shown=shown)}), page.parent
+        InMemoryFileTree({page.name: visualization.render_animation_page(drawing, signals, shown=shown)}), page.parent
     )

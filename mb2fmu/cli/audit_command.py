@@ -136,8 +136,8 @@ def audit(
     from mb2fmu.audit import audit as judge
     from mb2fmu.audit import (
         find_reference_run_of_fmu,
+        read_audit_policy,
         read_audit_reference_run,
-        read_policy,
         require_audit_packages,
     )
     from mb2fmu.report.pages.audit_page import format_audit_for_terminal, summarize_audit
@@ -147,7 +147,7 @@ def audit(
         raise click.UsageError("--input and --options belong to a recorded run: give --reference too")
     run_checkers = not no_checkers and not only
     require_audit_packages(run_checkers=run_checkers)
-    rules = read_policy(policy, baseline)
+    rules = read_audit_policy(policy, baseline)
     recorded = read_audit_reference_run(reference, input_file, options) if reference else find_reference_run_of_fmu(fmu)
     result = judge(
         fmu, only=only or ("*",), skip=skip, run=not no_run, run_checkers=run_checkers, budget=budget,

@@ -48,7 +48,7 @@ from mb2fmu.cli.new_and_list_commands import list_models, new
 from mb2fmu.cli.robot_options import add_robot_options, print_robot_notes
 from mb2fmu.cli.simulate_command import simulate
 from mb2fmu.cli.split_command import split
-from mb2fmu.cli.stage_progress_display import StageProgress, record_command_start_time
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay, record_command_start_time
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
@@ -281,7 +281,7 @@ def run(
     """
     from mb2fmu import pipeline
 
-    with StageProgress(options["platforms"]) as progress:
+    with StageProgressDisplay(options["platforms"]) as progress:
         chosen = load_model_with_values(model, arguments, at)
         result = pipeline.run(chosen, folder, arguments=arguments, method=method, observer=progress, **options)
     if report is not None:
@@ -327,7 +327,7 @@ def export(
         chosen = load_model_with_values(model, arguments, at)
         _export_source(chosen, folder, target, json_file, arguments=arguments, method=method, **options)
         return
-    with StageProgress(options["platforms"]) as progress:
+    with StageProgressDisplay(options["platforms"]) as progress:
         chosen = load_model_with_values(model, arguments, at)
         exported = pipeline.export(
             chosen, folder, arguments=arguments, method=method, observer=progress,
@@ -387,7 +387,7 @@ def _export_source(model: Any, folder: Path, target: str, json_file: Path | None
     if meant:
         raise click.UsageError(f"{', '.join(meant)}: only an FMU has this, not --target {target}")
     chosen = {name: value for name, value in options.items() if name not in _FMU_ONLY_OPTIONS}
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         derivation = pipeline.derive(model, observer=progress, **chosen)
         written = [str(path) for path in pipeline.export_target_source_code(derivation, target, folder)]
     facts = {"model": derivation.definition.name, "target": target, "operations": derivation.operations}

@@ -23,7 +23,7 @@ from mb2fmu.cli.command_options import (
     write_json_result,
 )
 from mb2fmu.cli.robot_options import add_robot_options
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def equations(
     if folder and form not in SOURCE_TARGETS:
         raise click.BadParameter(f"--format {form} is printed and writes no folder", param_hint="--output")
     if picture is not None:
-        with StageProgress() as progress:
+        with StageProgressDisplay() as progress:
             drawn = pipeline.draw_model_graph(
                 load_model_with_values(model, arguments, at), arguments=arguments, observer=progress
             )
@@ -106,7 +106,7 @@ def equations(
     if show is not None:
         _print_quantities(model, arguments, at, form, show, json_file)
         return
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         derivation = pipeline.derive(
             load_model_with_values(model, arguments, at), arguments=arguments, method=method, observer=progress
         )
@@ -172,7 +172,7 @@ def _print_quantities(
     kinds = [kind.strip() for kind in show.split(",") if kind.strip()]
     if not kinds:
         raise click.BadParameter("name what is to be shown, such as partial-velocities", param_hint="--show")
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         shown = pipeline.quantities(
             load_model_with_values(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
         )

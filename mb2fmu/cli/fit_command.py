@@ -21,7 +21,7 @@ from mb2fmu.cli.command_options import (
     print_unless_quiet,
     set_option,
 )
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.errors import Mb2FmuError
 
 if TYPE_CHECKING:
@@ -118,13 +118,13 @@ def fit(
     from mb2fmu import pipeline
     from mb2fmu.pipeline.study_runs.parameter_fit import identify_parameters
 
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         chosen = load_model_with_values(model, arguments, at)
         found = identify_parameters(
             chosen, data, free, bounds=bounds, arguments=arguments, between=between, observer=progress
         )
         facts = _form_fit_facts(found, data)
-    with _print_fit_on_write_failure(found, quiet=str(json_file) == "-"), StageProgress() as progress:
+    with _print_fit_on_write_failure(found, quiet=str(json_file) == "-"), StageProgressDisplay() as progress:
         if folder is not None:
             values = {u.name: float(v) for u, v in zip(found.unknowns, found.values, strict=True) if u.name in free}
             started = pipeline.load(chosen, arguments) if isinstance(chosen, Path) else chosen

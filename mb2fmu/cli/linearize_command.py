@@ -16,7 +16,7 @@ from mb2fmu.cli.command_options import (
     set_option,
 )
 from mb2fmu.cli.robot_options import add_robot_options
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.mechanics.formulation_table import FORMULATIONS
 
 MAX_SWEEP_POINTS = 10_000
@@ -50,7 +50,7 @@ def _run_root_locus(
     from mb2fmu.report.figures.root_locus_figure import draw_root_locus, format_root_locus
 
     form = "svg" if plot is None else choose_figure_format(plot)
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         found = pipeline.sweep(model, *over, observer=progress, **given)
     if plot is not None:
         pipeline.write(plot, draw_root_locus(found, form=form))
@@ -121,7 +121,7 @@ def linearize(
     from mb2fmu.report.figures.figure_style import choose_figure_format
 
     form = "svg" if plot is None else choose_figure_format(plot)
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         found = pipeline.linearize(
             model, at=at, trim=trim, search=not instant, arguments=arguments, method=method, observer=progress
         )

@@ -25,7 +25,7 @@ from mb2fmu.cli.command_options import (
     stop_option,
 )
 from mb2fmu.cli.robot_options import add_robot_options
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.simulation.fmu_simulation import InterfaceTypeName
@@ -93,7 +93,7 @@ def simulate(
     formulas, tables = inputs
     stopped: SimulationStoppedError | None = None
     simulate_source: Callable[..., SimulationTrajectories]
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 

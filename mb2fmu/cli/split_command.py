@@ -17,7 +17,7 @@ from mb2fmu.cli.command_options import (
     set_option,
     write_json_result,
 )
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.system_runs.split_run import ModelSplitResult
@@ -104,7 +104,7 @@ def split(
 
     given = {name: value for name, value in numbers.items() if value is not None}
     settings = SplittingSettings(bandwidth=bandwidth, delay=delay or step, **given)
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         done = write_part_fmus(
             model, places, folder, way=way, arguments=arguments, settings=settings, step=step, observer=progress
         )

@@ -29,7 +29,7 @@ def seconds_since_start() -> float:
     return 0.0 if begin is None else time.monotonic() - float(begin)
 
 
-class StageProgress:
+class StageProgressDisplay:
     """Shows the stages and what they took, on stderr. Stages may run side by side.
 
     What is no terminal (a pipe, a log) gets a line for each platform that was compiled for where others than the host

@@ -20,7 +20,7 @@ from mb2fmu.cli.command_options import (
     set_option,
     verbose_option,
 )
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.cli.verdict_output import print_summary
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def study(
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
     plan = _form_study_plan(source, words)
-    with StageProgress() as progress, _CaseProgress() as counter:
+    with StageProgressDisplay() as progress, _CaseProgress() as counter:
         outcome = run_study(
             plan,
             folder,

@@ -16,7 +16,7 @@ from mb2fmu.cli.command_options import (
     set_option,
     verbose_option,
 )
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.cli.verdict_output import print_summary
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def system(
     from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 
     wanted = [name.strip() for name in masters.split(",") if name.strip()]
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         done = run_coupled_system(
             system, folder, arguments=arguments, masters=wanted, parquet=parquet, ssp=ssp, observer=progress
         )

@@ -16,7 +16,7 @@ from mb2fmu.cli.command_options import (
     set_option,
     verbose_option,
 )
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.cli.verdict_output import (
     default_only_option,
     print_data_table_verdicts,
@@ -25,7 +25,7 @@ from mb2fmu.cli.verdict_output import (
 )
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import ColumnTolerance, DataRunSettings
+    from mb2fmu.validation import DataColumnTolerance, DataRunSettings
 
 _table_options = (
     click.option(
@@ -142,7 +142,7 @@ def validate(
         return
     values = {} if of_tables else {name: value for name, _, value in (text.partition("=") for text in starts)}
     judging = load_model_with_values(model, arguments, values)
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         tables = pipeline.compare_with_data(fmu, data=data, at=points, settings=settings)
         validated = pipeline.validate(fmu, judging, arguments=arguments, observer=progress, default_only=default_only)
     if tables:
@@ -164,14 +164,14 @@ def _form_data_run_settings(
     tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None
 ) -> DataRunSettings:
     """Return the options of tables as one record."""
-    from mb2fmu.validation import ColumnTolerance, DataRunSettings
+    from mb2fmu.validation import DataColumnTolerance, DataRunSettings
 
-    named: dict[str, ColumnTolerance] = {}
-    otherwise: ColumnTolerance | None = None
+    named: dict[str, DataColumnTolerance] = {}
+    otherwise: DataColumnTolerance | None = None
     for text in tolerances:
         name, sign, value = text.rpartition("=")
         try:
-            tolerance = ColumnTolerance.read(value)
+            tolerance = DataColumnTolerance.read(value)
         except ValueError as error:
             raise click.BadParameter(f"{text}: write NAME=0.01, NAME=1% or 1%", param_hint="--tolerance") from error
         if sign:

@@ -1,6 +1,6 @@
 """FMU: make an FMU from a program, and run FMUs.
 
-Input: ``DeclaredModelContent``, ``EquationsOfMotion`` and ``Program``; to run: the path of an FMU. Output:
+Input: ``DeclaredModelContent``, ``EquationsOfMotion`` and ``ScalarProgram``; to run: the path of an FMU. Output:
 ``FmuInterface`` (all that importers see), sources, compiled libraries, the ``.fmu`` archive; the recorded values of a
 run.
 

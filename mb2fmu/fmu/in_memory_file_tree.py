@@ -1,4 +1,4 @@
-"""FileTree: a set of files in memory, path → bytes."""
+"""InMemoryFileTree: a set of files in memory, path → bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
-class FileTree:
+class InMemoryFileTree:
     """Files by their relative POSIX path.
 
     Args:
@@ -37,11 +37,11 @@ class FileTree:
     def __len__(self) -> int:
         return len(self.files)
 
-    def move_under(self, folder: str) -> FileTree:
+    def move_under(self, folder: str) -> InMemoryFileTree:
         """Return the files moved into ``folder``."""
-        return FileTree({f"{folder}/{path}": content for path, content in self.files.items()})
+        return InMemoryFileTree({f"{folder}/{path}": content for path, content in self.files.items()})
 
-    def joined(self, other: FileTree) -> FileTree:
+    def joined(self, other: InMemoryFileTree) -> InMemoryFileTree:
         """Return the union of both trees.
 
         Raises:
@@ -50,4 +50,4 @@ class FileTree:
         clash = [path for path in other if path in self.files and self.files[path] != other[path]]
         if clash:
             raise ValueError(f"the same path with two contents: {', '.join(clash)}")
-        return FileTree({**self.files, **other.files})
+        return InMemoryFileTree({**self.files, **other.files})

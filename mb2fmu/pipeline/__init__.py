@@ -16,7 +16,7 @@ Must not: derive, lower, print, judge or draw by itself; the stages do.
 #        → EquationsOfMotion → Program                                       derive      model_derivation
 #        → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
 #        → FormulationQuantities, graph                                      quantities  model_graph_and_theory
-#        → FmuInterface → FileTree (sources, description, binaries) → core   build       fmu_assembly
+#        → FmuInterface → InMemoryFileTree (sources, description, binaries) → core   build       fmu_assembly
 #        → .fmu                                                              export      fmu_and_report_publication
 #        → ValidationResult                                                  validate    validation_run
 #        → report → .fmu with its report                                     run         report_pages
@@ -28,7 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.formulation_and_build_options import (
@@ -106,7 +106,7 @@ def export(
     built = build(derivation, observer=observer, **building)
     stage = StageStopwatch(observer, built.timings)
     with stage("describe the FMU"):
-        further = FileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
+        further = InMemoryFileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page_to_fmu(built).joined(further)
     with stage("pack"), fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
         results.pack(documented)

@@ -16,7 +16,7 @@ from mb2fmu.audit.description.description_records import (
     parse_number,
 )
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities
 from mb2fmu.units import BASE_UNITS
@@ -78,7 +78,7 @@ class FmuComponent:
     name: str
     path: Path
     content: bytes
-    file_tree: FileTree
+    file_tree: InMemoryFileTree
     description: DescribedModel
     variables: Mapping[str, DescribedVariable]
     units: Mapping[str, FmuUnitDefinition]

@@ -1,6 +1,6 @@
 """Targets: equations as source code of other languages, for use without FMI. Each target is a folder and a row.
 
-Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree``. The target ``c`` is that of FMUs,
+Input: ``ScalarProgram`` and ``TargetModelDescription``. Output: ``InMemoryFileTree``. The target ``c`` is that of FMUs,
 ``mb2fmu.fmu.emit_c``. The files beside the folders are what all targets share: ``target_model_description`` (names,
 units, start values, experiment, the comment at the top), ``program_statement_printing`` (order and checks of
 statements), ``work_array_printing`` (functions of languages that are compiled) and ``single_module_target`` (their

@@ -20,7 +20,7 @@ from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
-    Program,
+    ScalarProgram,
     find_domain_restricted_nodes,
 )
 from mb2fmu.compiler.program.statement_schedule import (
@@ -61,7 +61,7 @@ class ProgramStatementPrinter(ABC):
     brackets: ClassVar[tuple[str, str]] = ("(", ")")
     function_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ScalarProgram) -> None:
         self.program = program
         self.lines: list[str] = []
         self._graph = StatementScheduleGraph(program)
@@ -203,7 +203,7 @@ def format_decimal(value: float, infinity: str, nan: str, suffix: str = "") -> s
     return text if math.copysign(1.0, value) > 0.0 else f"(-{text})"
 
 
-def _list_requirements(program: Program) -> dict[int, tuple[Requirement, str]]:
+def _list_requirements(program: ScalarProgram) -> dict[int, tuple[Requirement, str]]:
     """Return what values must be, and what is wrong else: pivots, divisors, and values with a domain."""
     positive, nonzero = (find_domain_restricted_nodes(program, name) for name in ("pivots", "divisors"))
     found: dict[int, tuple[Requirement, str]] = {}

@@ -10,10 +10,10 @@ from typing import Any
 
 import jinja2
 
-from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, ScalarProgram
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module_functions
 
@@ -51,7 +51,9 @@ class TargetModuleLanguage:
     ignores_case: bool = False
 
 
-def emit_module(program: Program, model: TargetModelDescription, language: TargetModuleLanguage) -> FileTree:
+def emit_module(
+    program: ScalarProgram, model: TargetModelDescription, language: TargetModuleLanguage
+) -> InMemoryFileTree:
     """Print the files.
 
     Args:
@@ -81,7 +83,7 @@ def emit_module(program: Program, model: TargetModelDescription, language: Targe
         }
 
     _require_name(model.name, language, render(replace(model, name=_PLACEHOLDER)))
-    return FileTree({name: text.encode() for name, text in render(model).items()})
+    return InMemoryFileTree({name: text.encode() for name, text in render(model).items()})
 
 
 def _require_name(name: str, language: TargetModuleLanguage, texts: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import Statement, count_factor_doubles, group_statements_by_size
 from mb2fmu.targets.program_statement_printing import ProgramStatementPrinter, Requirement, describe_singular_matrix
 
@@ -91,7 +91,7 @@ class WorkArrayPrinter(ProgramStatementPrinter):
     not_positive: ClassVar[str]
     """The condition that a value, ``{0}``, is not positive and finite."""
 
-    def __init__(self, program: Program, contents: TargetModuleContents) -> None:
+    def __init__(self, program: ScalarProgram, contents: TargetModuleContents) -> None:
         super().__init__(program)
         self._contents = contents
         self._values: list[str] = []
@@ -264,7 +264,7 @@ MODULE_FUNCTIONS = (
 """Entry points of the program that modules have, their neutral names, and the vectors that they store."""
 
 
-def print_module_functions(program: Program, printer: type[WorkArrayPrinter]) -> TargetModuleContents:
+def print_module_functions(program: ScalarProgram, printer: type[WorkArrayPrinter]) -> TargetModuleContents:
     """Print all functions of a module: x', outputs, start values on the constraints, memory; those that there are.
 
     Args:

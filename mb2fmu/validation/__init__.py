@@ -18,7 +18,11 @@ from mb2fmu.validation.data.measured_data_comparison import (
     compare_at_data_table_points,
     compare_measurements,
 )
-from mb2fmu.validation.data.validation_data_tables import ColumnTolerance, ValidationDataTable, read_validation_table
+from mb2fmu.validation.data.validation_data_tables import (
+    DataColumnTolerance,
+    ValidationDataTable,
+    read_validation_table,
+)
 from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
@@ -26,7 +30,10 @@ from mb2fmu.validation.reference.experiment_values import ExperimentValues, form
 from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.reference.trajectory_records import Trajectory
-from mb2fmu.validation.reference_equations.newton_euler import is_too_large_for_symbols, newton_euler_applies
+from mb2fmu.validation.reference_equations.newton_euler import (
+    can_integrate_newton_euler_reference,
+    is_too_large_for_symbols,
+)
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
 from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
 from mb2fmu.validation.validation_result import (
@@ -43,7 +50,7 @@ from mb2fmu.validation.validation_result import (
 __all__ = [
     "ApiCheckResult",
     "CheckerFinding",
-    "ColumnTolerance",
+    "DataColumnTolerance",
     "DataRunSettings",
     "ExercisedQuantityResult",
     "ExperimentValues",
@@ -61,6 +68,7 @@ __all__ = [
     "ValidationDataTable",
     "ValidationResult",
     "VariableResult",
+    "can_integrate_newton_euler_reference",
     "choose_reference_method",
     "compare_at_data_table_points",
     "compare_measurements",
@@ -71,7 +79,6 @@ __all__ = [
     "make_reference",
     "make_reference_data",
     "measure_start_error_growth",
-    "newton_euler_applies",
     "read_validation_table",
     "reference_files",
     "run_external_checkers",

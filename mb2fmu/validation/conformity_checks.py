@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu.audit import Finding, audit
+from mb2fmu.audit import AuditFinding, audit
 from mb2fmu.audit import rules as all_rules
 from mb2fmu.audit.description.description_import import read_terminals
 from mb2fmu.audit.description.description_records import (
@@ -160,7 +160,7 @@ def _run_auditor(
             yield CheckerFinding(AUDITOR, "note", f"not tried: {reason}")
 
 
-def _finding_counts(finding: Finding, *, redundant: bool, stiff: bool) -> bool:
+def _finding_counts(finding: AuditFinding, *, redundant: bool, stiff: bool) -> bool:
     """Return whether an objection of the auditor counts: right FMUs of such a mechanism do not cause it."""
     if CONTRADICTION_MESSAGE in finding.message:
         return redundant

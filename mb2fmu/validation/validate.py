@@ -20,12 +20,12 @@ from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_o
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario, choose_api_call_scenario
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.comparison.event_comparison import (
-    WatchedEvent,
+    EventToLocate,
     compare_events,
-    describe_unwatched_events,
-    list_watched_events,
-    list_watched_variables,
-    plan_event_watch_sessions,
+    describe_events_not_located,
+    list_variables_to_read_at_events,
+    plan_event_location_sessions,
+    select_events_to_locate,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
     MIN_JUDGED_POINTS,
@@ -289,8 +289,8 @@ def validate(
         reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
         method: The formulation that the FMU was made by, if it was made here; None: the FMU may come from elsewhere,
             and its runtime is judged too.
-        mechanism: Where :func:`newton_euler_applies`: x' and outputs of the reference come from it, by Newton-Euler
-            equations in numbers, and ``reference_equations`` only give names, units and levels.
+        mechanism: Where :func:`can_integrate_newton_euler_reference`: x' and outputs of the reference come from it, by
+            Newton-Euler equations in numbers, and ``reference_equations`` only give names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Judge what the FMU declares too, see :func:`check_conformity`.
@@ -412,7 +412,7 @@ class _RunPlan:
     reference_data: ReferenceData
     description: FmuDescription
     experiments: tuple[ExperimentValues, ...]
-    watched_events: tuple[tuple[WatchedEvent, ...], ...]
+    watched_events: tuple[tuple[EventToLocate, ...], ...]
     call_scenario: ApiCallScenario | None
     call_plans: Mapping[InterfaceType, ApiCallPlan | None]
 
@@ -430,10 +430,10 @@ class _RunPlan:
     ) -> FmuProcessResult:
         """Run the FMU as one interface type; ``state_scales``: as ``FmuDescription.driver_request`` has them."""
         reference, call_plan = self.reference_data.reference, self.call_plans[interface_type]
-        watched = list_watched_variables(reference, self.description)
+        watched = list_variables_to_read_at_events(reference, self.description)
         names = [*(variable.name for variable in reference.variables), *dict(reference.diagnostic_outputs)]
         sessions = dict(call_plan.operations) if call_plan else {}
-        sessions |= plan_event_watch_sessions(self.watched_events, interface_type, self.description, watched)
+        sessions |= plan_event_location_sessions(self.watched_events, interface_type, self.description, watched)
         clock.report(f"run the FMU as {INTERFACE_TYPE_NAMES[interface_type]}")
         return run_fmu_process(
             fmu,
@@ -594,7 +594,7 @@ class _RunPlan:
         perturbed = self.reference_data.perturbed
         limits = [("default", self.reference_data.limits), ("moved", perturbed.limits if perturbed else None)]
         for (name, bounds), watched in zip(limits, self.watched_events, strict=False):
-            note = describe_unwatched_events(bounds, watched) if bounds else ""
+            note = describe_events_not_located(bounds, watched) if bounds else ""
             if note:
                 yield f"{name} experiment: {note}"
 
@@ -608,7 +608,7 @@ def _plan_run(
     """Return the plan of runs and API calls for one FMU, from the reference data."""
     experiments, watched_events = (
         [default_experiment],
-        [list_watched_events(reference_data.reference, reference_data.limits, description)],
+        [select_events_to_locate(reference_data.reference, reference_data.limits, description)],
     )
     perturbed, call_scenario = reference_data.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
@@ -618,7 +618,7 @@ def _plan_run(
             )
         )
         if perturbed.limits is not None:
-            watched_events.append(list_watched_events(perturbed.reference, perturbed.limits, description))
+            watched_events.append(select_events_to_locate(perturbed.reference, perturbed.limits, description))
             call_scenario = choose_api_call_scenario(
                 definition,
                 reference_data.reference,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, ScalarProgram, read_initial_discrete_memory
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.mechanism_scene import Scene
@@ -102,12 +102,12 @@ def form_interactive_fmu_record(live: PageFmuData, scene: Scene, drawing: Drawin
     }
 
 
-def form_scene_program_tables(program: Program) -> dict[str, Any]:
+def form_scene_program_tables(program: ScalarProgram) -> dict[str, Any]:
     """Return a program as ``viewer_arithmetic.js`` reads it, with the memory to begin with."""
     return {**_form_program_tables(program), "memory": list(read_initial_discrete_memory(program))}
 
 
-def _form_program_tables(program: Program) -> dict[str, Any]:
+def _form_program_tables(program: ScalarProgram) -> dict[str, Any]:
     """Return a program as lists that the page's own evaluator reads."""
     names = sorted({Op(code).name for code in program.op.tolist()})
     number = {name: k for k, name in enumerate(names)}

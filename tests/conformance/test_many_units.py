@@ -15,7 +15,7 @@ from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
 from mb2fmu.fmu.emit_c import emit_fmu_sources, is_motion_equation_translation_unit, list_translation_units
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface, FmuTarget
 from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.mechanics import formulations, mechanism
@@ -52,7 +52,7 @@ def pendulum():
     return made
 
 
-def compiled(sources: FileTree, folder: Path, *flags: str) -> None:
+def compiled(sources: InMemoryFileTree, folder: Path, *flags: str) -> None:
     """Translation units of an FMU by the system's compiler, in its folder."""
     for path in sources:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def crowd(pendulum, tmp_path_factory):
         )
         library = f"binaries/{host_platform().folder(2 + number % 2)}/{name}.so"
         tree = emit_xml.emit_description_files(described).joined(
-            FileTree({library: (place / f"{name}.so").read_bytes()})
+            InMemoryFileTree({library: (place / f"{name}.so").read_bytes()})
         )
         paths.append(folder / f"{name}.fmu")
         package.write_fmu_archive(tree, paths[-1])
@@ -136,7 +136,7 @@ def test_fmus_of_source_code_link_into_one_program(pendulum, tmp_path):
         native, described = pendulum(number, fmi)
         sources, name = emit_fmu_sources(native, described), described.model_identifier
         caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
-        sources = sources.joined(FileTree({"sources/caller.c": caller.encode()}))
+        sources = sources.joined(InMemoryFileTree({"sources/caller.c": caller.encode()}))
         place = tmp_path / name
         several = ("-DMB2FMU_WITH_AVX2",) if host_platform().processor == "x86_64" else ()
         prefix = (f"-DFMI{fmi}_FUNCTION_PREFIX={name}_", f"-DNAME(x)={name}_##x")
@@ -171,7 +171,7 @@ def test_one_fmu_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     """The same sources with two prefixes, and once without any: nothing in them has the same name outside."""
     native, described = pendulum(1, fmi)
     caller = CALLER % {"fmi": fmi, "body": BODIES[fmi]}
-    sources = emit_fmu_sources(native, described).joined(FileTree({"sources/caller.c": caller.encode()}))
+    sources = emit_fmu_sources(native, described).joined(InMemoryFileTree({"sources/caller.c": caller.encode()}))
     several = ("-DMB2FMU_WITH_AVX2",) if host_platform().processor == "x86_64" else ()
     equations = [file for file in list_translation_units(sources) if is_motion_equation_translation_unit(file)]
     ways = {

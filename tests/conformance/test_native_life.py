@@ -14,7 +14,7 @@ from conformance.tools import driver, script, tool
 from mb2fmu import pipeline
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 
 ROOT = Path(__file__).parents[2]
 night = partial(pytest.param, marks=pytest.mark.repeats)
@@ -66,7 +66,9 @@ def ends(unit):
 
 def without_binaries(unit, path):
     tree = package.read_archive(unit)
-    package.write_fmu_archive(FileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path)
+    package.write_fmu_archive(
+        InMemoryFileTree({name: tree[name] for name in tree if not name.startswith("binaries/")}), path
+    )
     return path
 
 
@@ -119,7 +121,7 @@ def test_a_compiler_that_fails_is_a_failed_tool(monkeypatch):
 
     def broken(program, interface, **options):
         motion = emit(program, interface, **options)
-        sources = FileTree({**motion.sources.files, "sources/unit.c": b"this is no C\n"})
+        sources = InMemoryFileTree({**motion.sources.files, "sources/unit.c": b"this is no C\n"})
         return dataclasses.replace(motion, sources=sources)
 
     monkeypatch.setattr(emit_c, "emit_equation_sources", broken)

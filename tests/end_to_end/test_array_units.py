@@ -14,7 +14,7 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.fmu_archive import read_archive
 from mb2fmu.fmu.runner.fmi3_array_elements import encode_array_element_reference
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
@@ -207,5 +207,5 @@ def test_the_proof_finds_elements_by_what_the_description_calls_them(units: dict
     assert found.variables["j2.effort"].start == "0.0"
     assert not tau.is_scalar
     text = tree["modelDescription.xml"].replace(b"j1.effort j2.effort", b"j2.effort j1.effort")
-    swapped = read_fmu_description(FileTree({**tree.files, "modelDescription.xml": text}))
+    swapped = read_fmu_description(InMemoryFileTree({**tree.files, "modelDescription.xml": text}))
     assert swapped.variables["j1.effort"].reference == found.variables["j2.effort"].reference

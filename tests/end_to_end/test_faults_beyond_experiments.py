@@ -15,7 +15,7 @@ from sympy.physics import mechanics as me
 from wrong_units import changed_unit, packed
 
 from mb2fmu import pipeline, validation
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
@@ -190,7 +190,7 @@ def test_sources_that_are_not_those_of_the_binary_are_found(tmp_path):
     equations = core["sources/equations.c"]
     for wrong in (False, True):
         text = equations.replace(b"dx[3] = ", b"dx[3] = 1.001 * ") if wrong else equations
-        tree = FileTree({**core.files, "sources/equations.c": text})
+        tree = InMemoryFileTree({**core.files, "sources/equations.c": text})
         path = tmp_path / f"{wrong}.fmu"
         write_fmu_archive(tree, path)
         (finding,) = compare_recompiled_sources(path, tree, description, experiment)

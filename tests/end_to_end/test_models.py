@@ -20,7 +20,7 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.model import check_model, list_models, load
 from mb2fmu.validation import FmuSimulationResult
 
@@ -349,7 +349,7 @@ def test_a_coupler_without_mass_only_transmits(tmp_path, monkeypatch):
     assert _far(across, 0.0) < 1e-9
 
 
-def check_derivatives(program: Program) -> None:
+def check_derivatives(program: ScalarProgram) -> None:
     """What they cost in counted operations, as docs/how_to/sensitivities.md says it."""
     x_dot = count_operations(program, "rhs").total()
     together = count_operations(differentiate_forward(program, "rhs"), "jvp_rhs").total()

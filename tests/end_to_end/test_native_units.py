@@ -53,7 +53,7 @@ def test_a_fmu_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
 def test_a_fmu_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
     """Model Exchange alone is wrong: the verdict says so."""
     from mb2fmu.fmu import emit_c
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 
     emit = emit_c.emit_equation_sources
 
@@ -71,7 +71,7 @@ def test_a_fmu_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatc
         )
         include = b'#include "protocol.h"\n'
         files[name] = files[name].replace(include, include + bias, 1)
-        return dataclasses.replace(motion, sources=FileTree(files))
+        return dataclasses.replace(motion, sources=InMemoryFileTree(files))
 
     monkeypatch.setattr(emit_c, "emit_equation_sources", biased)
     exported = pipeline.export(MODEL, tmp_path)

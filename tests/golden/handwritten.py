@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, ScalarProgram
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
     DisplayUnit,
@@ -47,7 +47,7 @@ STATES = ("q", "u")
 PARAMETERS = ("m", "l", "g", "d")
 
 
-def pendulum_program() -> Program:
+def pendulum_program() -> ScalarProgram:
     """The pendulum, with the entry points that lowering makes."""
     b = ProgramBuilder(ProgramVariableLayout(states=STATES, inputs=("tau",), parameters=PARAMETERS))
     q, u, tau = b.state(0), b.state(1), b.input(0)

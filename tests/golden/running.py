@@ -5,12 +5,12 @@ import importlib
 import sys
 import uuid
 
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu import emit_python
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 
-def unit_class(program: Program, interface: FmuInterface, folder):
+def unit_class(program: ScalarProgram, interface: FmuInterface, folder):
     """The slave class of a unit.
 
     The interface gets a token of its own first, or Python's table of modules would hand out another test's unit.

@@ -15,7 +15,7 @@ from planted.runtime import replaced
 
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 _FIVE_PERCENT = 1.05
 _REACHED = {"wrong far from the start", "wrong in the end", "saturated input"}
@@ -41,7 +41,7 @@ def _where(b: ProgramBuilder, condition: int, node: int, factor: float = _FIVE_P
     return b.select(condition, b.mul(b.constant(factor), node), node)
 
 
-def _of_regions(subject: Subject, program: Program) -> graph.Planted:
+def _of_regions(subject: Subject, program: ScalarProgram) -> graph.Planted:
     """x' wrong where a speed is negative, and where a coordinate has gone far from its start."""
     speeds = graph.speeds_of(program)
     for j, k in itertools.product(speeds, speeds):
@@ -84,7 +84,7 @@ def _coordinates(subject: Subject) -> Any:
     return subject.mechanism.declared.coordinates
 
 
-def _of_inputs(subject: Subject, program: Program) -> graph.Planted:
+def _of_inputs(subject: Subject, program: ScalarProgram) -> graph.Planted:
     """Inputs that saturate, are cut at zero, or count by their magnitude."""
     run = subject.yardstick.reference.experiment
     least = [record.minimum for record in subject.mechanism.declared.inputs]
@@ -107,7 +107,7 @@ def _changed(node: int, change: graph.NodeChange) -> Any:
     return lambda p: graph.changed(p, {node: change})
 
 
-def _of_time(subject: Subject, program: Program) -> graph.Planted:
+def _of_time(subject: Subject, program: ScalarProgram) -> graph.Planted:
     """x' wrong in the last fifth of the experiment; signals of time that come late."""
     stop = float(subject.yardstick.reference.experiment.time[-1])
     for k in graph.speeds_of(program):
@@ -121,7 +121,7 @@ def _of_time(subject: Subject, program: Program) -> graph.Planted:
         yield "late time", "by 1 % of the experiment", _changed(node, lambda b, n: b.sub(n, b.constant(0.01 * stop)))
 
 
-def _of_quaternions(subject: Subject, program: Program) -> graph.Planted:
+def _of_quaternions(subject: Subject, program: ScalarProgram) -> graph.Planted:
     """Norms that grow: each component moves outwards by a hundredth of itself per second."""
     kinematics, states = subject.derivation.equations.kinematics, list(program.layout.states)
     turned = zip(subject.derivation.equations.q, kinematics.projection or (), strict=False)
@@ -210,7 +210,7 @@ _KEPT = """    const double mutant_p = instance->now.p[0];
 """
 
 
-def _of_calls(subject: Subject, program: Program) -> Any:
+def _of_calls(subject: Subject, program: ScalarProgram) -> Any:
     """What is read, set and reset."""
     if any(program.entries[entry].labels for entry in ("position", "velocity", "acceleration")):
         what = "what was there when it was read before"

@@ -11,21 +11,21 @@ from lxml import etree
 from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.program.scalar_program import Op
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 FILE = "modelDescription.xml"
 Edit = Callable[[etree._Element], None]
 
 
-def edited(edit: Edit) -> Callable[[FileTree], FileTree]:
+def edited(edit: Edit) -> Callable[[InMemoryFileTree], InMemoryFileTree]:
     """The description after a change of its elements."""
 
-    def change(tree: FileTree) -> FileTree:
+    def change(tree: InMemoryFileTree) -> InMemoryFileTree:
         root = etree.fromstring(tree[FILE])
         edit(root)
         text = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
-        return FileTree({**tree.files, FILE: text})
+        return InMemoryFileTree({**tree.files, FILE: text})
 
     return change
 

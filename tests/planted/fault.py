@@ -16,7 +16,7 @@ import numpy as np
 from mb2fmu import pipeline, validation
 from mb2fmu.compiler.derivatives import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import Model
@@ -38,7 +38,7 @@ Level = Literal["none", "reading", "equations", "program", "derivatives", "inter
     none          nothing: the right FMU
     reading       ``Mechanism``: all that follows shares the fault, the reference of the validation too
     equations     ``EquationsOfMotion`` of the FMU
-    program       ``Program`` of the unit: all that is printed from it shares the fault
+    program       ``ScalarProgram`` of the unit: all that is printed from it shares the fault
     derivatives   ``ProgramWithDerivatives``: tangents and adjoints
     interface     ``FmuInterface``: code and description share the fault
     sources       C code
@@ -54,7 +54,7 @@ class Mutant:
         kind: What is wrong, as the table says it.
         level: What is changed.
         place: Where, for people.
-        change: From the right ``Mechanism`` (``EquationsOfMotion``, ``Program``, …) to the wrong one.
+        change: From the right ``Mechanism`` (``EquationsOfMotion``, ``ScalarProgram``, …) to the wrong one.
         fmi: Version of the unit.
         by_construction: True: it is known that the FMU behaves differently. False: it is measured.
     """
@@ -109,7 +109,7 @@ class Subject:
         """The right program with its derivatives."""
         return add_fmu_derivatives(self.derivation.program)
 
-    def described(self, fmi: Literal["2", "3"]) -> FileTree:
+    def described(self, fmi: Literal["2", "3"]) -> InMemoryFileTree:
         """``modelDescription.xml`` of the right unit."""
         if fmi not in self._descriptions:
             self._descriptions[fmi] = emit_xml.emit_description_files(self._interface(fmi), ())
@@ -133,7 +133,7 @@ class Subject:
         return interface.form_fmu_interface(d.definition, d.equations, d.program, target)
 
     @cached_property
-    def _descriptions(self) -> dict[str, FileTree]:
+    def _descriptions(self) -> dict[str, InMemoryFileTree]:
         return {}
 
     @cached_property

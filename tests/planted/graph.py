@@ -1,4 +1,4 @@
-"""Faults of lowering: a ``Program`` that computes something else than the equations that it was made from."""
+"""Faults of lowering: a ``ScalarProgram`` that computes something else than the equations that it was made from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mb2fmu.compiler.derivatives import ProgramWithDerivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 RESULTS = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
@@ -32,7 +32,7 @@ class Changed(CopiedProgramNodes):
         changes: Node of ``program`` → what takes its place.
     """
 
-    def __init__(self, program: Program, changes: Mapping[int, NodeChange]) -> None:
+    def __init__(self, program: ScalarProgram, changes: Mapping[int, NodeChange]) -> None:
         self._changes = changes
         builder = ProgramBuilder(program.layout)
         builder.constant(1.0)  # so that nodes are copied one by one
@@ -44,13 +44,13 @@ class Changed(CopiedProgramNodes):
         return change(self.builder, copied) if change else copied
 
 
-def changed(program: Program, changes: Mapping[int, NodeChange]) -> CompilableProgram:
+def changed(program: ScalarProgram, changes: Mapping[int, NodeChange]) -> CompilableProgram:
     """The program with other nodes in the place of some, wherever they are used."""
     plain = dataclasses.replace(program, systems=())  # what is written out is differentiated as it is
     return CompilableProgram.of(Changed(plain, changes).builder.build())
 
 
-def with_result(program: Program, entry: str, index: int, change: NodeChange) -> CompilableProgram:
+def with_result(program: ScalarProgram, entry: str, index: int, change: NodeChange) -> CompilableProgram:
     """The program with another result of one entry point; ``outputs`` follows where it has the same label."""
     copy = Changed(dataclasses.replace(program, systems=()), {})
     label = program.entries[entry].labels[index]
@@ -97,10 +97,10 @@ def mutants(subject: Subject) -> Iterator[Mutant]:
     yield from _of_derivatives(subject)
 
 
-Planted = Iterator[tuple[str, str, Callable[[Program], Any]]]
+Planted = Iterator[tuple[str, str, Callable[[ScalarProgram], Any]]]
 
 
-def _leaves(program: Program, op: Op) -> dict[int, int]:
+def _leaves(program: ScalarProgram, op: Op) -> dict[int, int]:
     """Index of what is read → node."""
     return {int(program.a[node]): int(node) for node in np.flatnonzero(program.op == op)}
 
@@ -110,7 +110,7 @@ def _values(subject: Subject) -> tuple[Any, Any, Any]:
     return pipeline.start_values(subject.derivation)
 
 
-def _of_parameters(subject: Subject, program: Program) -> Planted:
+def _of_parameters(subject: Subject, program: ScalarProgram) -> Planted:
     leaves, names = _leaves(program, Op.PARAMETER), program.layout.parameters
     _, _, values = _values(subject)
     for i, node in leaves.items():
@@ -130,7 +130,7 @@ def _of_parameters(subject: Subject, program: Program) -> Planted:
         )
 
 
-def _of_inputs(subject: Subject, program: Program) -> Planted:
+def _of_inputs(subject: Subject, program: ScalarProgram) -> Planted:
     _, starts, _ = _values(subject)
     for i, node in _leaves(program, Op.INPUT).items():
         name = program.layout.inputs[i]
@@ -144,13 +144,13 @@ def _of_inputs(subject: Subject, program: Program) -> Planted:
         yield "factor of a load", f"input {name} times 1.02", lambda p, node=node: changed(p, {node: scaled(1.02)})
 
 
-def speeds_of(program: Program) -> list[int]:
+def speeds_of(program: ScalarProgram) -> list[int]:
     """Indices of the states that are speeds."""
     known = set(program.entries["accelerations"].labels)
     return [i for i, name in enumerate(program.layout.states) if name in known]
 
 
-def _degrees(program: Program) -> list[int]:
+def _degrees(program: ScalarProgram) -> list[int]:
     """Of each node the number of speeds that are multiplied in it at most, 2 for more."""
     speeds = set(speeds_of(program))
     degree: list[int] = []
@@ -165,7 +165,7 @@ def _degrees(program: Program) -> list[int]:
     return degree
 
 
-def _needed(program: Program) -> list[int]:
+def _needed(program: ScalarProgram) -> list[int]:
     """Nodes that x' needs."""
     wanted, stack = set(), list(program.entries["rhs"].results)
     while stack:
@@ -176,7 +176,7 @@ def _needed(program: Program) -> list[int]:
     return sorted(wanted)
 
 
-def _of_operations(_subject: Subject, program: Program) -> Planted:
+def _of_operations(_subject: Subject, program: ScalarProgram) -> Planted:
     degree = _degrees(program)
     for node in _needed(program):
         op = Op(program.op[node])
@@ -200,7 +200,7 @@ def _of_operations(_subject: Subject, program: Program) -> Planted:
             )
 
 
-def _operation(program: Program, node: int, op: Op) -> CompilableProgram:
+def _operation(program: ScalarProgram, node: int, op: Op) -> CompilableProgram:
     """Another operation on the same operands."""
     copy: dict[str, Changed] = {}
 
@@ -217,7 +217,7 @@ def _operation(program: Program, node: int, op: Op) -> CompilableProgram:
     return CompilableProgram.of(Operated(plain, {node: change}).builder.build())
 
 
-def _of_motion(subject: Subject, program: Program) -> Planted:
+def _of_motion(subject: Subject, program: ScalarProgram) -> Planted:
     x0, _, p0 = _values(subject)
     largest = _largest_speeds(subject, program)
     accelerated = speeds_of(program)
@@ -252,7 +252,7 @@ def _of_motion(subject: Subject, program: Program) -> Planted:
         yield "derivative", f"{name}' times 1.002", lambda p, k=k: with_result(p, "rhs", k, scaled(1.002))
 
 
-def _largest_speeds(subject: Subject, program: Program) -> dict[int, float]:
+def _largest_speeds(subject: Subject, program: ScalarProgram) -> dict[int, float]:
     """The largest magnitude of each speed that is a state, in the model's own experiment."""
     reference = subject.yardstick.reference if hasattr(subject.yardstick, "reference") else subject.yardstick
     trajectory = reference.trajectory
@@ -270,7 +270,7 @@ def _speeds(subject: Subject) -> Iterator[tuple[Any, Any]]:
     return zip(mechanism.u, mechanism.declared.speeds, strict=False)
 
 
-def _of_results(subject: Subject, program: Program) -> Planted:
+def _of_results(subject: Subject, program: ScalarProgram) -> Planted:
     for entry in ("position", "velocity", "acceleration"):
         labels = program.entries[entry].labels
         for i, label in enumerate(labels):
@@ -331,7 +331,9 @@ def points(subject: Subject, seed: int) -> list[tuple[float, Any, Any, Any]]:
     return found
 
 
-def effect(subject: Subject, right: Program, wrong: Program, *, entries: tuple[str, ...] = RESULTS) -> float:
+def effect(
+    subject: Subject, right: ScalarProgram, wrong: ScalarProgram, *, entries: tuple[str, ...] = RESULTS
+) -> float:
     """How much a fault changes of what the FMU computes: largest change over the result's largest magnitude.
 
     Infinite where the wrong program has no result though the right one has one.

@@ -9,9 +9,9 @@ from planted.fault import Mutant, Subject, generator
 from planted.runtime import chained, replaced
 
 from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
-from mb2fmu.fmu.emit_c import DerivativeFreeFmuCodeFiles
+from mb2fmu.fmu.emit_c import EquationSourceFiles
 
-Planted = Iterator[tuple[str, str, Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]]]
+Planted = Iterator[tuple[str, str, Callable[[EquationSourceFiles], EquationSourceFiles]]]
 
 _DENSE = "    mb2fmu_method_of(&integrator->memory)->dense(work, part, x);\n"
 _DUE = "    for (int k = 0; k < MB2FMU_N_INDICATORS; k++) {\n        const double margin = work->settling.margin[k]"

@@ -13,8 +13,8 @@ from planted.fault import Mutant, Subject, generator
 
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.fmu.emit_c import DerivativeFreeFmuCodeFiles
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.emit_c import EquationSourceFiles
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 
 LATE = """
     static double mutant_held[MB2FMU_SIZE(MB2FMU_N_INPUTS)], mutant_last[MB2FMU_SIZE(MB2FMU_N_INPUTS)];
@@ -29,16 +29,16 @@ LATE = """
 """
 
 
-def replaced(file: str, old: str, new: str) -> Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]:
+def replaced(file: str, old: str, new: str) -> Callable[[EquationSourceFiles], EquationSourceFiles]:
     """Another text in the place of one that stands in the file once."""
 
-    def change(motion: DerivativeFreeFmuCodeFiles) -> DerivativeFreeFmuCodeFiles:
+    def change(motion: EquationSourceFiles) -> EquationSourceFiles:
         path = f"sources/{file}"
         text = motion.sources[path].decode()
         if text.count(old) != 1:
             raise LookupError(f"{file} has {text.count(old)} times: {old!r}")
         files = {**motion.sources.files, path: text.replace(old, new).encode()}
-        return replace(motion, sources=FileTree(files))
+        return replace(motion, sources=InMemoryFileTree(files))
 
     return change
 
@@ -71,7 +71,7 @@ SLOPE = "slope of an input"
 ADJOINT = "adjoint in some calls only"
 """FMI 3.0 only."""
 
-Planted = Iterator[tuple[str, str, Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]]]
+Planted = Iterator[tuple[str, str, Callable[[EquationSourceFiles], EquationSourceFiles]]]
 
 _RHS = "    const int number = model_rhs(t, x, work->r, problem->p, problem->w, dx);\n"
 _GIVEN = "        values[i] = instance->dx[i];\n"
@@ -156,7 +156,7 @@ _RESTORE = "    memcpy(&instance->now, &state->now, sizeof instance->now);\n"
 def _of_states(states: int, inputs: int, parameters: int) -> Planted:
     def forgetful(
         what: str, keep: str, back: str
-    ) -> tuple[str, str, Callable[[DerivativeFreeFmuCodeFiles], DerivativeFreeFmuCodeFiles]]:
+    ) -> tuple[str, str, Callable[[EquationSourceFiles], EquationSourceFiles]]:
         new = f"    {{\n{keep}{_RESTORE}{back}    }}\n"
         return "restored state forgets", what, replaced("state.c", _RESTORE, new)
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from mb2fmu.analysis.studies.output_reductions import DifferentiableOutputReduction, OutputReduction
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchResult, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchRunResult, BatchRunTimeGrid
 
 Floats = npt.NDArray[np.float64]
 BatchFunction = Callable[[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike], Floats]
 """f(t, x, r, p), each one set of values or a row per instance."""
 
-BatchIntegrator = Callable[[Floats, Floats, BatchTimeGrid, bool, Sequence[int]], BatchResult]
+BatchIntegrator = Callable[[Floats, Floats, BatchRunTimeGrid, bool, Sequence[int]], BatchRunResult]
 """Starts (n, n_x), parameters (n, n_p) or one set, from where to where, whether states are kept at all communication
 points, which outputs are."""
 
@@ -152,7 +152,7 @@ class Ensemble:
     def _runs(
         self,
         time: Floats,
-        blocks: Sequence[BatchResult],
+        blocks: Sequence[BatchRunResult],
         kept: _BlockReductions,
         messages: tuple[str, ...],
         to: tuple[str, ...],
@@ -202,7 +202,7 @@ class Ensemble:
             wide = np.asarray(self.start(0.0, wide, r, p))
         return wide, np.asarray(~np.isfinite(wide[:, :own]).all(axis=1) & np.isfinite(x).all(axis=1))
 
-    def make_time_grid(self, step: float, points: int, tolerance: float) -> BatchTimeGrid:
+    def make_time_grid(self, step: float, points: int, tolerance: float) -> BatchRunTimeGrid:
         """Return the times and inputs of a run; beyond the experiment the last inputs stay.
 
         Whatever the communication step, each begins with the inputs that the experiment has at its time.
@@ -212,7 +212,7 @@ class Ensemble:
         turns = np.zeros(points + 1, dtype=bool)
         turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1)
         held = inputs if turns.any() else inputs[:1]
-        return BatchTimeGrid(0.0, step, points, self.most, tolerance, self.scale, held, turns)
+        return BatchRunTimeGrid(0.0, step, points, self.most, tolerance, self.scale, held, turns)
 
     def _faults(
         self,
@@ -312,7 +312,7 @@ class _BlockReductions:
         self._memory = {name: one.allocate_memory(n) for name, one in wanted.items()}
         self._derivatives = {name: np.full((n, k), np.nan) for name in wanted}
 
-    def reduce_block(self, instances: npt.NDArray[np.intp], moved: BatchResult) -> None:
+    def reduce_block(self, instances: npt.NDArray[np.intp], moved: BatchRunResult) -> None:
         """Pass on the values of outputs by communication point; derivatives as a whole."""
         for name, one in self._wanted.items():
             place, path = self._places[name], moved.path_outputs
@@ -336,11 +336,11 @@ def _integrate_fixed_steps(
     ensemble: Ensemble,
     x: Floats,
     p: Floats,
-    time_grid: BatchTimeGrid,
+    time_grid: BatchRunTimeGrid,
     internal: float | None,
     keep: bool,
     select: Sequence[int],
-) -> BatchResult:
+) -> BatchRunResult:
     """Return the classical method of order 4 with equal steps, with the arithmetic of ``runtime/solver_rk4.c``."""
     n, points = len(x), time_grid.points
     pieces = 1 if internal is None else max(int(np.ceil(time_grid.step / internal * (1.0 - 1e-9))), 1)
@@ -369,7 +369,7 @@ def _integrate_fixed_steps(
         if select:
             # As in an FMU, inputs change after the outputs of a communication point have been read.
             path_y[:, point] = ensemble.outputs(clock, x, r, p)[:, list(select)]
-    return BatchResult(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
+    return BatchRunResult(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
 
 
 def _project_states(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:

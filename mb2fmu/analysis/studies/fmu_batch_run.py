@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import (
-    BatchArguments,
-    BatchResult,
+    BatchRunArguments,
+    BatchRunResult,
     BatchRunStruct,
-    BatchTimeGrid,
+    BatchRunTimeGrid,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -115,12 +115,12 @@ class FmuBatchIntegrator:
             self._fmu.fmi2FreeInstance(ctypes.c_void_p(self._record.component))
 
     def __call__(
-        self, x0: Floats, p: Floats, time_grid: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
-    ) -> BatchResult:
+        self, x0: Floats, p: Floats, time_grid: BatchRunTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
+    ) -> BatchRunResult:
         """Move instances to their last communication points; arguments as of ``CompiledIntegrator``."""
         places = self._places
         widths = (len(places.states), len(places.inputs), len(places.parameters))
-        arguments = BatchArguments(x0, p, time_grid, widths, len(places.outputs), states=states, outputs=outputs)
+        arguments = BatchRunArguments(x0, p, time_grid, widths, len(places.outputs), states=states, outputs=outputs)
         selected = np.array([places.outputs[place] for place in outputs], dtype=np.uint32)
         self._record.selected = selected.ctypes.data
         self._messages.clear()

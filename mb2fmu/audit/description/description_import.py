@@ -28,7 +28,7 @@ STRUCTURE_LISTS_FMI3 = {
 }
 
 
-class OtherVersionError(ValueError):
+class UnsupportedFmiVersionError(ValueError):
     """What was read describes no FMU of FMI 2 or 3; the text says what it is."""
 
 
@@ -37,7 +37,7 @@ def read_description(content: bytes) -> DescribedModel:
 
     Raises:
         ValueError: If it is no XML.
-        OtherVersionError: If it is of another version: then there is nothing to judge.
+        UnsupportedFmiVersionError: If it is of another version: then there is nothing to judge.
     """
     return make_description_records(parse_root_element_safely(content))
 
@@ -46,15 +46,15 @@ def make_description_records(root: Element) -> DescribedModel:
     """Return the records of a description's root element.
 
     Raises:
-        OtherVersionError: If it is of another version.
+        UnsupportedFmiVersionError: If it is of another version.
     """
     version = root.get("fmiVersion", "")
     if root.tag != "fmiModelDescription":
-        raise OtherVersionError(f"is a <{root.tag!s}>")
+        raise UnsupportedFmiVersionError(f"is a <{root.tag!s}>")
     if not version.startswith(("2.", "3.")):
-        raise OtherVersionError(f"is FMI {version or 'of no version'}")
+        raise UnsupportedFmiVersionError(f"is FMI {version or 'of no version'}")
     if "-" in version:  # its C interface is not that of the release
-        raise OtherVersionError(f"is FMI {version}, a draft")
+        raise UnsupportedFmiVersionError(f"is FMI {version}, a draft")
     return _read_fmi2_description(root) if version.startswith("2.") else _read_fmi3_description(root)
 
 

@@ -1,8 +1,8 @@
 """Derivatives of a program's entry points, as further entry points.
 
-Input: ``Program``. Output: a ``Program`` with tangents (``forward``), adjoints (``reverse``), Jacobians, and all that a
-native FMU offers (``fmu_derivative_entries``). Linear solves and Newton's method are differentiated by the implicit
-function theorem (``implicit``).
+Input: ``ScalarProgram``. Output: a ``ScalarProgram`` with tangents (``forward``), adjoints (``reverse``), Jacobians,
+and all that a native FMU offers (``fmu_derivative_entries``). Linear solves and Newton's method are differentiated by
+the implicit function theorem (``implicit``).
 
 Promises: exact derivatives (no differences), of every result that the program has, with few operations more.
 

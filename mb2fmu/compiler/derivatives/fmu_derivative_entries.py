@@ -20,7 +20,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramEntryPoint
+from mb2fmu.compiler.program.scalar_program import Op, ProgramEntryPoint, ScalarProgram
 
 DIFFERENTIATED_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations", "prepare")
 """Entry points whose results are differentiated, in this order."""
@@ -52,14 +52,14 @@ class ProgramWithDerivatives:
             tangent gives them all. None where the Jacobian is written out.
     """
 
-    program: Program
+    program: ScalarProgram
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
     time_derivative_rows: npt.NDArray[np.intp]
     column_colours: npt.NDArray[np.intp] | None = None
 
 
-def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWithDerivatives:
+def add_fmu_derivatives(program: ScalarProgram, *, adjoint: bool = True) -> ProgramWithDerivatives:
     """Add the derivatives that a native FMU offers.
 
     Args:
@@ -97,7 +97,7 @@ def add_fmu_derivatives(program: Program, *, adjoint: bool = True) -> ProgramWit
     return _separate_time_column(copy.builder.build(), rows, columns)
 
 
-def _x_dot_dependencies(program: Program) -> list[int]:
+def _x_dot_dependencies(program: ScalarProgram) -> list[int]:
     """Return the states, and time, that every node of x' depends on: sets as bits, time first."""
     wanted, _ = find_needed_nodes(program, program.entries["rhs"].results)
     reads = [0] * (len(program) + 1)  # the last is the operand that a node does not have
@@ -149,14 +149,14 @@ def _colour_columns(holders: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
     return np.array(colours, dtype=np.intp)
 
 
-def _remove_results_entry(program: Program) -> Program:
+def _remove_results_entry(program: ScalarProgram) -> ScalarProgram:
     """Return the program without the entry point `results`, and without the nodes that only it needs."""
     entries = {name: entry for name, entry in program.entries.items() if name != "results"}
     return prune_program(dataclasses.replace(program, entries=entries))
 
 
 def _separate_time_column(
-    program: Program, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]
+    program: ScalarProgram, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]
 ) -> ProgramWithDerivatives:
     """Return the Jacobian with its last column, that of time, separated."""
     entries = dict(program.entries)

@@ -29,13 +29,13 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_operation_derivative
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.non_finite_derivative_masks import ForwardSweepMasks
+from mb2fmu.compiler.derivatives.non_finite_derivative_masks import ForwardDerivativeMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program, ScalarizedLinearSystem
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarizedLinearSystem, ScalarProgram
 
 DerivativeTerm = tuple[int, int]
 """Nodes of a factor and of a derivative that it multiplies."""
@@ -176,7 +176,7 @@ class SparseJacobian:
         columns: Of each entry, shape (n_nonzero,).
     """
 
-    program: Program
+    program: ScalarProgram
     entry: str
     shape: tuple[int, int]
     rows: npt.NDArray[np.intp]
@@ -184,8 +184,8 @@ class SparseJacobian:
 
 
 def differentiate_forward(
-    program: Program, entry: str, with_respect_to: Sequence[VariableGroup] = ALL_GROUPS
-) -> Program:
+    program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup] = ALL_GROUPS
+) -> ScalarProgram:
     """Return the program with one more entry point, ``jvp_<entry>``: derivatives of its results in a direction.
 
     Args:
@@ -240,7 +240,7 @@ def form_directional_derivatives(
     return [found.tangent(node).get(0, zero) for node in results]
 
 
-def add_time_derivative_entry(program: Program, entry: str, name: str) -> Program:
+def add_time_derivative_entry(program: ScalarProgram, entry: str, name: str) -> ScalarProgram:
     """Return the program with an entry point added: time derivatives of another one's results along x', inputs held.
 
     They can be differentiated once more.
@@ -265,7 +265,7 @@ def add_time_derivative_entry(program: Program, entry: str, name: str) -> Progra
     return prune_program(builder.build())
 
 
-def form_jacobian(program: Program, entry: str, with_respect_to: Sequence[VariableGroup]) -> SparseJacobian:
+def form_jacobian(program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup]) -> SparseJacobian:
     """Return the derivatives of all results of an entry point with respect to all variables of some groups.
 
     Args:
@@ -317,7 +317,7 @@ def add_jacobian_entry_point(
     )
 
 
-def list_grouped_variables(program: Program, groups: Iterable[VariableGroup]) -> list[VariableReference]:
+def list_grouped_variables(program: ScalarProgram, groups: Iterable[VariableGroup]) -> list[VariableReference]:
     """Return names and places of the variables of some groups."""
     layout = program.layout
     names: dict[VariableGroup, tuple[str, ...]] = {
@@ -331,7 +331,7 @@ def list_grouped_variables(program: Program, groups: Iterable[VariableGroup]) ->
     return [(name, (group, i)) for group in groups for i, name in enumerate(names[group])]
 
 
-def _find_written_out_systems(program: Program) -> dict[int, ScalarizedLinearSystem]:
+def _find_written_out_systems(program: ScalarProgram) -> dict[int, ScalarizedLinearSystem]:
     """Return written-out systems by the nodes of their solutions, where these come after all that they depend on."""
     found: dict[int, ScalarizedLinearSystem] = {}
     for system in program.systems:
@@ -370,7 +370,7 @@ class _ForwardDifferentiation:
         self._sums = _TangentSumBuilder(copy.builder, min(seeds, default=0), way)
         single = {leaf: node for leaf, tangent in tangents.items() for node in tangent.values()}
         moves = any(copy.builder.value(node) is None for node in seeds)  # else every variable has a seed of 1
-        self._sources = ForwardSweepMasks(copy, single, self._operands) if moves else None
+        self._sources = ForwardDerivativeMasks(copy, single, self._operands) if moves else None
         for node in order:
             if node in within:
                 self._terms[node] = self._terms_of(node)

@@ -24,10 +24,12 @@ from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarProgram
 
 
-def make_newton_solutions_differentiable(program: Program, entry: str, order: int = 1) -> tuple[Program, str]:
+def make_newton_solutions_differentiable(
+    program: ScalarProgram, entry: str, order: int = 1
+) -> tuple[ScalarProgram, str]:
     """Return the program with an entry point added that takes last steps after every solution of Newton's method.
 
     Args:
@@ -60,7 +62,7 @@ class _DifferentiableCopy(CopiedProgramNodes):
         order: How many steps.
     """
 
-    def __init__(self, program: Program, builder: ProgramBuilder, order: int) -> None:
+    def __init__(self, program: ScalarProgram, builder: ProgramBuilder, order: int) -> None:
         self._order = order
         super().__init__(program, builder, entries=())
 
@@ -119,7 +121,7 @@ def _subtract_step(b: ProgramBuilder, y: Sequence[int], step: Sequence[int]) -> 
 class _InlinedNewtonBody(CopiedProgramNodes):
     """The body of a Newton block, copied among the nodes of its program."""
 
-    def __init__(self, body: Program, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:
+    def __init__(self, body: ScalarProgram, builder: ProgramBuilder, y: Sequence[int], theta: Sequence[int]) -> None:
         self._given = {Op.STATE: y, Op.PARAMETER: theta}
         super().__init__(body, builder, entries=())
 

@@ -5,9 +5,9 @@ partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 
 gradient of everything would be lost. The number 0 alone does not show this: an adjoint may be 0 by chance where the
 product has another limit (√q √(q + p) at q = p = 0). So the graph decides, not the number:
 
-- in reverse (:class:`ReverseSweepMasks`) a node is active if a result of a weight other than 0 reads it, through
+- in reverse (:class:`ReverseDerivativeMasks`) a node is active if a result of a weight other than 0 reads it, through
   branches that are taken only;
-- forward (:class:`ForwardSweepMasks`) a node is active if it reads a variable whose seed is other than 0, through
+- forward (:class:`ForwardDerivativeMasks`) a node is active if it reads a variable whose seed is other than 0, through
   branches that are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see
@@ -22,7 +22,7 @@ from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPER
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 
 _INFINITE_SLOPE_OPERATIONS = frozenset(map(int, select_scalar_operations(lambda row: row.hazard == "edge")))
@@ -95,7 +95,7 @@ class _NonFiniteNodeSearch:
 
 
 def _find_positive_nodes(
-    program: Program, ops: Sequence[int], operands: Sequence[tuple[int, ...]], checked: dict[int, str]
+    program: ScalarProgram, ops: Sequence[int], operands: Sequence[tuple[int, ...]], checked: dict[int, str]
 ) -> list[bool]:
     """Return the nodes that are positive for all inputs."""
     n = len(ops)
@@ -169,7 +169,7 @@ class _PathMasks:
         return self.add_path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
 
-class ReverseSweepMasks:
+class ReverseDerivativeMasks:
     """Results that read each node; a reverse sweep calls :meth:`propagate_readers` for each, from the last on.
 
     Args:
@@ -258,7 +258,7 @@ class ReverseSweepMasks:
         return any(found[each] for each in read)
 
 
-class ForwardSweepMasks:
+class ForwardDerivativeMasks:
     """Variables that each node reads, in a forward sweep.
 
     Args:
@@ -278,7 +278,7 @@ class ForwardSweepMasks:
         self._bits = {leaf: self._masks.add_seed_path(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []
 
-    def _followed(self, program: Program) -> list[int]:
+    def _followed(self, program: ScalarProgram) -> list[int]:
         """Return for each node the mask of the leaves that it reads along the chosen branches."""
         paths = [0] * len(program)
         of_block: dict[int, int] = {}

@@ -26,20 +26,20 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     multiply_factored_matrix,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.non_finite_derivative_masks import SELECTION_OPERATIONS, ReverseSweepMasks
+from mb2fmu.compiler.derivatives.non_finite_derivative_masks import SELECTION_OPERATIONS, ReverseDerivativeMasks
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarProgram
 
 _ADD, _MUL, _BLOCK, _CONSTANT = (int(op) for op in (Op.ADD, Op.MUL, Op.BLOCK, Op.CONSTANT))  # quicker to look up
 _SUM_OPERATIONS = frozenset({_ADD, int(Op.SUB)})
 
 
 def differentiate_reverse(
-    program: Program, entry: str, with_respect_to: Sequence[VariableGroup] = ALL_GROUPS
-) -> Program:
+    program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup] = ALL_GROUPS
+) -> ScalarProgram:
     """Return the program with one more entry point, ``vjp_<entry>``: the gradient of a weighted sum of its results.
 
     Args:
@@ -96,7 +96,7 @@ class _ReverseDifferentiation:
 
     def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[VariableGroup, int], int]:
         """Return the non-zero adjoints of the leaves."""
-        self._readers = ReverseSweepMasks(self._copy, results, weights, self._operands)
+        self._readers = ReverseDerivativeMasks(self._copy, results, weights, self._operands)
         for result, weight in zip(results, weights, strict=True):
             self._add(result, weight)
         gradient: dict[tuple[VariableGroup, int], int] = {}

@@ -25,7 +25,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram
 from mb2fmu.errors import EmitError, Fault
 
 IndexArray = npt.NDArray[np.intp]
@@ -63,14 +63,14 @@ class TwiceDifferentiatedEntry:
         variables: Number of variables in each group.
     """
 
-    program: Program
+    program: ScalarProgram
     jacobian: SparsityPattern
     hessian: SparsityPattern
     variables: Mapping[VariableGroup, int]
 
 
 def form_second_derivatives(
-    program: Program, entry: str, with_respect_to: Sequence[VariableGroup]
+    program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup]
 ) -> TwiceDifferentiatedEntry:
     """Return first and second derivatives of an entry point.
 
@@ -114,7 +114,7 @@ def form_second_derivatives(
     )
 
 
-def _check_no_least_norm(program: Program, entry: str) -> None:
+def _check_no_least_norm(program: ScalarProgram, entry: str) -> None:
     """Refuse least-norm solutions: their second derivatives are not those of a regular system."""
     _, blocks = find_needed_nodes(program, program.entries[entry].results)
     used = [block for i, block in enumerate(program.blocks) if blocks[i] and block.kind == "newton"]
@@ -126,8 +126,8 @@ def _check_no_least_norm(program: Program, entry: str) -> None:
 
 
 def _mirror_hessian_entries(
-    program: Program, rows: IndexArray, columns: IndexArray, n: int
-) -> tuple[Program, tuple[IndexArray, IndexArray]]:
+    program: ScalarProgram, rows: IndexArray, columns: IndexArray, n: int
+) -> tuple[ScalarProgram, tuple[IndexArray, IndexArray]]:
     """Return the Hessian's upper entries read from its lower triangle; both have the same zeros."""
     entry = program.entries["hessian"]
     found = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), range(len(rows)), strict=True))
@@ -143,6 +143,6 @@ def _mirror_hessian_entries(
     return dataclasses.replace(program, entries=entries), places
 
 
-def _remove_entry(program: Program, name: str) -> Program:
+def _remove_entry(program: ScalarProgram, name: str) -> ScalarProgram:
     """Remove an entry point."""
     return dataclasses.replace(program, entries={k: v for k, v in program.entries.items() if k != name})

@@ -19,10 +19,10 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram
 
 
-def add_variational_states(program: Program, to: Sequence[VariableReference], order: int = 1) -> Program:
+def add_variational_states(program: ScalarProgram, to: Sequence[VariableReference], order: int = 1) -> ScalarProgram:
     """Return the program with more states: S = ∂x/∂θ, one block of n_x behind the other, in the order of ``to``.
 
     S' = ∂f/∂x S + ∂f/∂θ, and so for outputs y and projections P, which are results behind those that are there; x', y

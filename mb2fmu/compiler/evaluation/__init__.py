@@ -1,7 +1,7 @@
 """Evaluation: entry points of a program as NumPy callables, for one state or a batch of them.
 
-Input: ``Program``. Output: ``EntryPointEvaluator``, and the printed Python source that it runs (``printer``); FMUs
-hosted by Python are made of the same source, so both give the same bits.
+Input: ``ScalarProgram``. Output: ``EntryPointEvaluator``, and the printed Python source that it runs (``printer``);
+FMUs hosted by Python are made of the same source, so both give the same bits.
 
 Promises: numbers are printed by ``repr`` and read back to the same bits; of a batch, instances that fail are NaN.
 

@@ -14,7 +14,7 @@ from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.scalar_program import (
     Op,
-    Program,
+    ScalarProgram,
     read_constant_entry_point_results,
     read_initial_discrete_memory,
 )
@@ -25,7 +25,7 @@ _CONTINUATION_STEPS = 32  # of the way from one state to another that is far fro
 
 
 def make_evaluator(
-    program: Program,
+    program: ScalarProgram,
     entry: str | Sequence[str],
     results: Sequence[int] | None = None,
     *,

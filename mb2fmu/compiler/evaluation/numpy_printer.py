@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, Program
+from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, ScalarProgram
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 MAX_STATEMENTS_PER_FUNCTION = 5_000
@@ -30,7 +30,7 @@ _FUNCTION_ARGUMENTS = "t, x, r, p, m, s"
 
 
 def print_numpy_function(
-    program: Program,
+    program: ScalarProgram,
     entries: str | Sequence[str],
     name: str,
     *,
@@ -71,7 +71,7 @@ class _PythonStatement(NamedTuple):
 
 
 class _NumpyFunctionPrinter:
-    def __init__(self, program: Program, name: str, results: list[int], *, hoist: bool, chunk: int) -> None:
+    def __init__(self, program: ScalarProgram, name: str, results: list[int], *, hoist: bool, chunk: int) -> None:
         self._program = program
         domains = program.entries.get("domains")
         self._domains = dict(zip(domains.results, domains.labels, strict=True)) if domains else {}
@@ -110,7 +110,7 @@ class _NumpyFunctionPrinter:
         bodies = [self._body(self._program.bodies[index], name) for index, name in sorted(self._bodies.items())]
         return tables + "\n\n".join([*bodies, *functions])
 
-    def _body(self, body: Program, name: str) -> str:
+    def _body(self, body: ScalarProgram, name: str) -> str:
         """Return a function of (y, theta) that returns the residuals, then the steps, of Newton's method."""
         inner = print_numpy_function(body, ("residual", "step"), f"{name}_at", chunk=self._chunk)
         return f"{inner}\n\ndef {name}(y, theta):\n    return {name}_at(0.0, y, (), theta, (), ())\n"
@@ -240,7 +240,7 @@ class _NumpyFunctionPrinter:
         return "".join([*text, f"    return ({''.join(values)})\n"])
 
 
-def find_parameter_only_nodes(program: Program) -> npt.NDArray[np.bool_]:
+def find_parameter_only_nodes(program: ScalarProgram) -> npt.NDArray[np.bool_]:
     """Return the mask of the nodes that depend on parameters only (numbers included)."""
     mask = np.isin(program.op, [Op.CONSTANT, Op.PARAMETER]).tolist()
     leaf = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS]).tolist()
@@ -257,7 +257,7 @@ def format_python_literal(value: float) -> str:
     return {math.inf: "inf", -math.inf: "(-inf)"}.get(value, "nan")
 
 
-def _format_table_pieces(program: Program, index: int, order: int) -> str:
+def _format_table_pieces(program: ScalarProgram, index: int, order: int) -> str:
     """Return a table's breaks and coefficients as text, highest power first in each piece."""
     table = program.tables[index].derivative(order)
     columns = [tuple(row[i] for row in reversed(table.coefficients)) for i in range(len(table.breaks) - 1)]

@@ -8,13 +8,13 @@ from mb2fmu.compiler.events.switch_to_mode_conversion import find_sticking_signs
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 
 SLIP_ENTRY = "slip"
 """Arguments of the signs that can be held, in their order; the labels are their expressions."""
 
 
-def remove_friction_signs(program: Program, removed: Collection[int]) -> Program:
+def remove_friction_signs(program: ScalarProgram, removed: Collection[int]) -> ScalarProgram:
     """Return the program with some signs replaced by zero, and an entry ``slip``; the very same one if it has no signs.
 
     Args:
@@ -35,7 +35,7 @@ def remove_friction_signs(program: Program, removed: Collection[int]) -> Program
 class _CopyWithoutSigns(CopiedProgramNodes):
     """A copy in which some signs are zero."""
 
-    def __init__(self, program: Program, builder: ProgramBuilder, removed: Collection[int]) -> None:
+    def __init__(self, program: ScalarProgram, builder: ProgramBuilder, removed: Collection[int]) -> None:
         self._removed = removed
         self._zero = builder.constant(0.0)  # nothing is adopted: nodes change
         super().__init__(program, builder, [name for name in program.entries if name not in {"switches", "break_away"}])

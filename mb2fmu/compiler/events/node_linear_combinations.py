@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 _MAX_ATOMS = 64
 """Longer sums are atoms themselves."""
@@ -26,7 +26,7 @@ class NodeLinearCombinations:
         program: Has the nodes.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ScalarProgram) -> None:
         self._program = program
         self._known: dict[int, LinearForm] = {}
 

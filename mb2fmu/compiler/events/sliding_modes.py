@@ -45,7 +45,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 _RELAXATION = 1e-9  # ε, as a part of a row
 _MAX_RELAXATION = 1e-6  # ε', as a part of the diagonal: for what can take much less than others
@@ -71,7 +71,7 @@ class SlidingModeSystem:
             empty: there are none.
     """
 
-    program: Program
+    program: ScalarProgram
     count: int
     places: tuple[tuple[int, int], ...]
     reach: tuple[tuple[int, int], ...]
@@ -247,7 +247,7 @@ class SlidingModeSystem:
 class _ModeValueCopy(CopiedProgramNodes):
     """A copy that reads modes for σ."""
 
-    def __init__(self, program: Program, builder: ProgramBuilder, modes: Sequence[int]) -> None:
+    def __init__(self, program: ScalarProgram, builder: ProgramBuilder, modes: Sequence[int]) -> None:
         self._from = len(program.layout.inputs) - len(modes)
         self._modes = modes
         builder.constant(0.0)  # nothing is adopted: nodes change
@@ -269,7 +269,7 @@ class _OpenContactCopy(CopiedProgramNodes):
         holding: Its states that are 0 then.
     """
 
-    def __init__(self, program: Program, builder: ProgramBuilder, holding: Sequence[int]) -> None:
+    def __init__(self, program: ScalarProgram, builder: ProgramBuilder, holding: Sequence[int]) -> None:
         self._holding = frozenset(holding)
         super().__init__(program, builder, ())
 
@@ -281,7 +281,7 @@ class _OpenContactCopy(CopiedProgramNodes):
 
 
 def form_sliding_mode_system(
-    program: Program, sticking: Sequence[int], holding: Sequence[int] = ()
+    program: ScalarProgram, sticking: Sequence[int], holding: Sequence[int] = ()
 ) -> SlidingModeSystem:
     """Return the system of the signs of a frozen program.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from mb2fmu.compiler.events.node_linear_combinations import NodeLinearCombinations
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 _POWERS = frozenset(map(int, (Op.SQRT, Op.POW, Op.LOG, Op.ASIN, Op.ACOS, Op.ACOSH, Op.ATANH)))
 """Operations that have no value for some numbers; ``acos(Min(1, c))`` ends as ``Max(-y, 0)**1.5`` does."""
@@ -35,7 +35,7 @@ class SwitchGuardedPowerFinder:
         switches: Nodes that are frozen.
     """
 
-    def __init__(self, program: Program, operands: list[tuple[int, ...]], switches: Collection[int]) -> None:
+    def __init__(self, program: ScalarProgram, operands: list[tuple[int, ...]], switches: Collection[int]) -> None:
         self._program, self._operands, self._switches = program, operands, frozenset(switches)
         self._op: list[int] = program.op.tolist()
         self._forms = NodeLinearCombinations(program)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mb2fmu.compiler.events.domain_guarded_branches import GuardedBranchCopy
+from mb2fmu.compiler.events.branch_domain_extension import BranchDomainExtension
 from mb2fmu.compiler.events.next_time_event import (
     NEXT_TIME_EVENT_ENTRY,
     LinearTimeFunction,
@@ -36,7 +36,7 @@ from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowerFinde
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
 
@@ -94,7 +94,7 @@ _MEMORY_LABEL_PREFIXES: dict[SwitchKind, str] = {
 }
 
 
-def list_program_switches(program: Program) -> tuple[ProgramSwitch, ...]:
+def list_program_switches(program: ScalarProgram) -> tuple[ProgramSwitch, ...]:
     """Return a program's modes from :func:`convert_switches_to_modes`, in order of their margins; conditions last."""
     found: list[ProgramSwitch] = []
     timed = set(program.entries[NEXT_TIME_EVENT_ENTRY].labels) if NEXT_TIME_EVENT_ENTRY in program.entries else set()
@@ -105,7 +105,9 @@ def list_program_switches(program: Program) -> tuple[ProgramSwitch, ...]:
     return tuple(found)
 
 
-def convert_switches_to_modes(program: Program, sizes: Callable[[Program], Sequence[float]] | None = None) -> Program:
+def convert_switches_to_modes(
+    program: ScalarProgram, sizes: Callable[[ScalarProgram], Sequence[float]] | None = None
+) -> ScalarProgram:
     """Return the program with modes; the very same one if nothing in it switches.
 
     Args:
@@ -129,7 +131,7 @@ def convert_switches_to_modes(program: Program, sizes: Callable[[Program], Seque
     return prune_program(_FrozenProgramAssembly(plan, held, sizes(frozen)).build())
 
 
-def _find_motion_switches(program: Program) -> list[int]:
+def _find_motion_switches(program: ScalarProgram) -> list[int]:
     """Return the switches that the motion needs, in the order of the program."""
     entry = program.entries.get("switches")
     if entry is None:
@@ -139,25 +141,25 @@ def _find_motion_switches(program: Program) -> list[int]:
     return sorted(node for node in set(entry.results) if nodes[node])
 
 
-def _describe_switch(program: Program, node: int) -> str:
+def _describe_switch(program: ScalarProgram, node: int) -> str:
     """Return what is true where the mode of a switch is 1: as it was named when it was lowered, or its expression."""
     entry = program.entries["switches"]
     name = dict(zip(entry.results, entry.labels, strict=True))[node]
     return _format_switch_condition(program, node) if name.startswith("switch ") else name
 
 
-def _find_holding_states(program: Program) -> list[int]:
+def _find_holding_states(program: ScalarProgram) -> list[int]:
     """Return the states that are 1 where a contact rests or a latch is closed."""
     entry = program.entries.get("holding")
     return [int(program.a[node]) for node in entry.results] if entry else []
 
 
-def find_sticking_signs(program: Program) -> tuple[int, ...]:
+def find_sticking_signs(program: ScalarProgram) -> tuple[int, ...]:
     """Return the nodes of the signs that can be held at zero, in the order of the program."""
     return tuple(sorted(_filter_sticking_signs(program, _find_motion_switches(program))))
 
 
-def _filter_sticking_signs(program: Program, marked: Sequence[int]) -> frozenset[int]:
+def _filter_sticking_signs(program: ScalarProgram, marked: Sequence[int]) -> frozenset[int]:
     """Return the signs in x' whose argument moves by x'."""
     nodes, _ = find_needed_nodes(program, program.entries["rhs"].results)
     found = set()
@@ -178,7 +180,7 @@ class _SwitchSurface:
     steps: bool = False
 
 
-def _find_switch_surfaces(program: Program, marked: Sequence[int]) -> dict[int, _SwitchSurface]:
+def _find_switch_surfaces(program: ScalarProgram, marked: Sequence[int]) -> dict[int, _SwitchSurface]:
     """Return the surface of each switch; equal ones are equal records, however the model writes them.
 
     Opposite ones stay apart: of ``x <= 0`` and ``x >= 0`` both are true on the surface, where a motion may start.
@@ -216,7 +218,7 @@ class _ModeAssignment:
         switches: In the order of margins, then conditions.
     """
 
-    program: Program
+    program: ScalarProgram
     surfaces: Mapping[int, _SwitchSurface]
     modes: Mapping[_SwitchSurface, int]
     sticking: tuple[int, ...]
@@ -225,7 +227,7 @@ class _ModeAssignment:
     @classmethod
     def number_modes(
         cls,
-        program: Program,
+        program: ScalarProgram,
         surfaces: Mapping[int, _SwitchSurface],
         sticking: Sequence[int],
         conditions: Sequence[str],
@@ -262,7 +264,7 @@ class _ModeAssignment:
         """Switches that have a margin."""
         return tuple(each for each in self.switches if each.kind not in {"condition", "ticks"})
 
-    def frozen(self) -> Program:
+    def frozen(self) -> ScalarProgram:
         """Return the program with modes, in which the values of sticking signs are further inputs."""
         old = self.program
         factors = tuple(f"factor {i}" for i in range(len(self.sticking)))
@@ -336,9 +338,11 @@ class _FrozenSwitchCopy(CopiedProgramNodes):
         return b.select(b.binary(Op.EQ, unfrozen, zero), at_zero, power)
 
     @functools.cached_property
-    def _branches(self) -> GuardedBranchCopy:
+    def _branches(self) -> BranchDomainExtension:
         """Copies selections whose branches end at their events."""
-        return GuardedBranchCopy(self.program, self._operands, self._powers, self.builder, self.node, self._unfrozen)
+        return BranchDomainExtension(
+            self.program, self._operands, self._powers, self.builder, self.node, self._unfrozen
+        )
 
     def _unfrozen(self, node: int) -> int:
         """Return the copy of a node with its switches as functions of the present state."""
@@ -392,7 +396,7 @@ class _FrozenProgramAssembly:
         self._factors = factors
         self._copy = _FrozenSwitchCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
-    def build(self) -> Program:
+    def build(self) -> ScalarProgram:
         """Add all entry points, and return the program."""
         b, plan, copy = self._builder, self._plan, self._copy
         surfaces = [self._sized(i, copy.surface(surface)) for i, surface in enumerate(plan.modes)]
@@ -542,13 +546,13 @@ _INFIX_SYMBOLS = {Op.ADD: " + ", Op.SUB: " - ", Op.MUL: "*", Op.DIV: "/", Op.LT:
 _MAX_EXPRESSION_DEPTH = 6
 
 
-def format_program_expression(program: Program, node: int) -> str:
+def format_program_expression(program: ScalarProgram, node: int) -> str:
     """Return the expression in one line; parts that are too long are ``…``."""
     text = _format_node(program, node, _MAX_EXPRESSION_DEPTH, _find_output_names(program))
     return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def _format_switch_condition(program: Program, node: int) -> str:
+def _format_switch_condition(program: ScalarProgram, node: int) -> str:
     """Return the condition that is true where a switch's mode is 1: of a <= b, b < a."""
     if program.op[node] != Op.LE:
         return format_program_expression(program, node)
@@ -560,7 +564,7 @@ def _format_switch_condition(program: Program, node: int) -> str:
 
 
 def _format_node(  # noqa: PLR0911 (one kind of node after the other)
-    program: Program, node: int, depth: int, outputs: Mapping[int, str]
+    program: ScalarProgram, node: int, depth: int, outputs: Mapping[int, str]
 ) -> str:
     """Return a node as text, at most `depth` operations deep; … stands for what is deeper or a block."""
     op, a = Op(program.op[node]), int(program.a[node])
@@ -590,7 +594,7 @@ def _format_node(  # noqa: PLR0911 (one kind of node after the other)
     return f"{name}({', '.join(parts)})"
 
 
-def _find_output_names(program: Program) -> dict[int, str]:
+def _find_output_names(program: ScalarProgram) -> dict[int, str]:
     """Return node → the first output that it is."""
     entry = program.entries.get("outputs")
     return {} if entry is None else dict(reversed(list(zip(entry.results, entry.labels, strict=True))))

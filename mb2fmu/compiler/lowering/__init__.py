@@ -1,6 +1,6 @@
 """Lowering: from equations of motion to a program.
 
-Input: ``EquationsOfMotion``. Output: ``Program``; ``equation_lowering`` lists its entry points.
+Input: ``EquationsOfMotion``. Output: ``ScalarProgram``; ``equation_lowering`` lists its entry points.
 
 Promises: equal subexpressions are computed once; nothing is evaluated that requested results do not need (a position
 costs no linear solve); numbers stay exact until rounded once; the same equations give the same program, whatever

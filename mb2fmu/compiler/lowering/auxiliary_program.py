@@ -13,11 +13,11 @@ from mb2fmu.compiler.lowering.equation_lowering import EquationsLowering
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
 
 
-def lower_constraint_residuals(equations: EquationsOfMotion) -> Program:
+def lower_constraint_residuals(equations: EquationsOfMotion) -> ScalarProgram:
     """Return a program of the residuals that the states themselves must satisfy, without projection or solves.
 
     Entry points: ``residual`` (phi where all coordinates are states, A u + b where all speeds are) [names],
@@ -91,6 +91,6 @@ class AuxiliaryProgramBuilder:
         """Declare an entry point; without labels its results are numbered."""
         self._lowering.builder.entry(name, list(labels) or [f"{name}[{i}]" for i in range(len(results))], results)
 
-    def program(self) -> Program:
+    def program(self) -> ScalarProgram:
         """Return the program without nodes that no entry point needs."""
         return prune_program(self._lowering.builder.build())

@@ -58,7 +58,7 @@ from mb2fmu.compiler.numerics.regularized_constraint_systems import (
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
-from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, ScalarProgram
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     DIAGNOSTIC_SYMBOLS,
@@ -198,7 +198,7 @@ class _DependentCoordinateSolver:
         """
         return self._builder.newton(self._body(), nodes, last, self._name)
 
-    def _body(self) -> Program:
+    def _body(self) -> ScalarProgram:
         """Build the body of Newton's method: scaled residuals of the loops, one step, and the Jacobian."""
         n, q = len(self._dependent), self._q
         b = ProgramBuilder(
@@ -243,7 +243,7 @@ class _DependentCoordinateSolver:
 
 def lower_equations_to_program(
     equations: EquationsOfMotion, optional: Collection[OptionalEntry] = (), *, forces: int = 1
-) -> Program:
+) -> ScalarProgram:
     """Return the equations as one scalar program.
 
     Entry points: ``prepare``, ``position``, ``velocity``, ``acceleration``, ``dependent_speeds``, ``rhs``,

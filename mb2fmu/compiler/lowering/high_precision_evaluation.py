@@ -14,7 +14,7 @@ import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_newton import newton
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarProgram
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 _EIGENVALUE_CUTOFF = 1e-14  # of the largest eigenvalue, as in python_least_norm
@@ -22,7 +22,7 @@ _MAX_REFINEMENTS = 40
 
 
 def evaluate_high_precision(
-    program: Program, entry: str, leaves: Mapping[Op, Sequence[Any]], digits: int = 60
+    program: ScalarProgram, entry: str, leaves: Mapping[Op, Sequence[Any]], digits: int = 60
 ) -> list[Any]:
     """Return the results as numbers of mpmath; NaN where one is not defined, or is not real.
 
@@ -43,7 +43,7 @@ def evaluate_high_precision(
 class _HighPrecisionEvaluator:
     """Values of the nodes of one program."""
 
-    def __init__(self, program: Program, leaves: Mapping[Op, Sequence[Any]]) -> None:
+    def __init__(self, program: ScalarProgram, leaves: Mapping[Op, Sequence[Any]]) -> None:
         self._program = program
         self._leaves = leaves
         self._found: list[Any] = []

@@ -21,7 +21,7 @@ from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     scale_constraint_rows,
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
 from mb2fmu.model.supported_functions import NoEvent
 
 _RESIDUAL_TOLERANCE = 1e-9
@@ -109,7 +109,7 @@ class PositionProjection:
             *(b.add(b.mul(b.constant(_RESIDUAL_TOLERANCE), size), b.constant(_COORDINATE_ROUND_OFF)) for size in whole),
         ]
 
-    def _body(self, filled: Sequence[tuple[int, int]], held: Sequence[tuple[int, int]]) -> Program:
+    def _body(self, filled: Sequence[tuple[int, int]], held: Sequence[tuple[int, int]]) -> ScalarProgram:
         """Return F = s φ(x − Dᵀ y) in terms of y.
 
         Args:

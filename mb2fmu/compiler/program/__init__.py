@@ -1,8 +1,9 @@
 """Program: one scalar graph with named entry points, and its analyses.
 
-Input: operations, one by one, into a ``ProgramBuilder``. Output: ``Program``, frozen, and answers about it: what a
-result needs (``needed``), depends on (``find_result_dependencies``) and costs (``cost``), the same graph without unused
-nodes (``pruning``), a copy to add to (``program_copy``), a record that JSON can hold (``program_serialization``).
+Input: operations, one by one, into a ``ProgramBuilder``. Output: ``ScalarProgram``, frozen, and answers about it: what
+a result needs (``needed``), depends on (``find_result_dependencies``) and costs (``cost``), the same graph without
+unused nodes (``pruning``), a copy to add to (``program_copy``), a record that JSON can hold
+(``program_serialization``).
 
 Promises: equal subexpressions are one node; constants are folded with correct rounding; a program is never changed.
 

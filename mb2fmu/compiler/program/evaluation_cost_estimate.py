@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.program_result_dependencies import count_block_operations
-from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, Program
+from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, ScalarProgram
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 OPERATION_COSTS = {**{op: row.cost for op, row in OPERATIONS.items()}, Op.TABLE: 25.0}
@@ -25,7 +25,7 @@ _NEWTON_ITERATIONS = 2.0
 """Of a body by Newton's method, on the average while a loop moves: 1.0 to 3.0 counted in four models."""
 
 
-def estimate_evaluation_cost(program: Program, entry: str) -> float:
+def estimate_evaluation_cost(program: ScalarProgram, entry: str) -> float:
     """Return the cost of one evaluation in additions; parts that depend on parameters only are free.
 
     Args:
@@ -35,7 +35,7 @@ def estimate_evaluation_cost(program: Program, entry: str) -> float:
     return _sum_operation_costs(program, program.entries[entry].results, (Op.CONSTANT, Op.PARAMETER))
 
 
-def _sum_operation_costs(program: Program, results: Sequence[int], fixed: Sequence[Op]) -> float:
+def _sum_operation_costs(program: ScalarProgram, results: Sequence[int], fixed: Sequence[Op]) -> float:
     """Sum the weights of all nodes and blocks that results need and that do not depend on `fixed` leaves alone."""
     nodes, _ = find_needed_nodes(program, results)
     moving = _find_varying_nodes(program, fixed)
@@ -50,7 +50,7 @@ def _sum_operation_costs(program: Program, results: Sequence[int], fixed: Sequen
     return total + sum(_block_cost(program, i) for i in sorted(blocks))
 
 
-def _block_cost(program: Program, index: int) -> float:
+def _block_cost(program: ScalarProgram, index: int) -> float:
     """Return the cost of a factorization, of a solve, or of Newton's method with all that it evaluates."""
     block = program.blocks[index]
     if block.kind != "newton":
@@ -62,7 +62,7 @@ def _block_cost(program: Program, index: int) -> float:
     return _NEWTON_ITERATIONS * _sum_operation_costs(body, results, (Op.CONSTANT,))
 
 
-def _find_varying_nodes(program: Program, fixed: Sequence[Op]) -> npt.NDArray[np.bool_]:
+def _find_varying_nodes(program: ScalarProgram, fixed: Sequence[Op]) -> npt.NDArray[np.bool_]:
     """Return a mask of the nodes that depend on more than ``fixed`` leaves."""
     still = {int(op) for op in fixed}
     leaves = {int(op) for op in LEAF_OPERATIONS}

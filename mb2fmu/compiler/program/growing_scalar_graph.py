@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 _CONSTANT = int(Op.CONSTANT)  # members of an enumeration are slow to look up
 _PARAMETER = int(Op.PARAMETER)
@@ -159,7 +159,7 @@ class ScalarGraph:
             self._value.append(None)
         return node
 
-    def _adopt_nodes(self, program: Program) -> None:
+    def _adopt_nodes(self, program: ScalarProgram) -> None:
         """Take over all nodes of a program, while there is none yet."""
         assert not self._op, "there are nodes already"
         self._op, self._a, self._b, self._c = (getattr(program, name).tolist() for name in ("op", "a", "b", "c"))
@@ -173,7 +173,7 @@ class ScalarGraph:
         self._rank = _node_ranks(program)
 
 
-def _node_ranks(program: Program) -> list[int]:
+def _node_ranks(program: ScalarProgram) -> list[int]:
     """Return the rank of each node, see ``Nodes.rank``."""
     own = np.where(program.op <= Op.SEED, 2, 0)
     own[program.op == _CONSTANT] = 0

@@ -36,10 +36,10 @@ from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
-    Program,
     ProgramEntryPoint,
     ProgramVariableLayout,
     ScalarizedLinearSystem,
+    ScalarProgram,
 )
 from mb2fmu.model.scalar_operation_table import OPERATIONS, select_scalar_operations
 
@@ -169,7 +169,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self.layout = layout
         self._blocks: list[EquationSolveBlock] = []
         self._block_index: dict[EquationSolveBlock, int] = {}
-        self._bodies: list[Program] = []
+        self._bodies: list[ScalarProgram] = []
         self._systems: dict[ScalarizedLinearSystem, None] = {}
         self._tables: list[PiecewisePolynomial] = []
         self._table_index: dict[PiecewisePolynomial, int] = {}
@@ -522,12 +522,12 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self._systems[system] = None
 
     def newton(
-        self, body: Program, theta: Sequence[int], guess: Sequence[int], name: str, rows: Sequence[str] = ()
+        self, body: ScalarProgram, theta: Sequence[int], guess: Sequence[int], name: str, rows: Sequence[str] = ()
     ) -> list[int]:
         """Return the nodes of the solution y of F(y, theta) = 0.
 
         Args:
-            body: F and its step (see :class:`Program`); the same object is stored once.
+            body: F and its step (see :class:`ScalarProgram`); the same object is stored once.
             theta: One node per parameter of the body.
             guess: Where y starts.
             name: Of what is solved for, for messages.
@@ -551,7 +551,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         """Remove an entry point."""
         del self._entries[name]
 
-    def adopt_program(self, program: Program) -> None:
+    def adopt_program(self, program: ScalarProgram) -> None:
         """Take over the nodes of a program with their numbers: they are folded already.
 
         Args:
@@ -562,7 +562,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self._table_index = {table: i for i, table in enumerate(self._tables)}
         self._adopt_nodes(program)
 
-    def build(self) -> Program:
+    def build(self) -> ScalarProgram:
         """Return the program as it stands, with nodes that no entry needs (see ``program_pruning``)."""
         for entry, named in self._divisors.items():
             if named:
@@ -576,7 +576,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         pairs = [n for s, limit in self._limits.items() if s in kept and self.value(limit) != 1 for n in (s, limit)]
         if pairs:
             self.entry("break_away", [f"{i}" for i in range(len(pairs))], pairs)
-        return Program(
+        return ScalarProgram(
             layout=self.layout,
             op=np.array(self._op, dtype=np.uint8),
             a=np.array(self._a, dtype=np.int32),

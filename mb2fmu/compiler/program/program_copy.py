@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarProgram
 
 LEAF_GROUPS: dict[Op, VariableGroup] = {
     Op.TIME: "time",
@@ -39,7 +39,7 @@ class CopiedProgramNodes:
         solution: Solve or Newton block of the program → its results in the builder.
     """
 
-    def __init__(self, program: Program, builder: ProgramBuilder, entries: Iterable[str] | None = None) -> None:
+    def __init__(self, program: ScalarProgram, builder: ProgramBuilder, entries: Iterable[str] | None = None) -> None:
         self.program = program
         self.builder = builder
         self.node: list[int] = []

@@ -11,7 +11,13 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.scalar_program import BINARY_OPERATIONS, TERNARY_OPERATIONS, UNARY_OPERATIONS, Op, Program
+from mb2fmu.compiler.program.scalar_program import (
+    BINARY_OPERATIONS,
+    TERNARY_OPERATIONS,
+    UNARY_OPERATIONS,
+    Op,
+    ScalarProgram,
+)
 
 _NODE_OPERANDS = {
     "a": UNARY_OPERATIONS | BINARY_OPERATIONS | TERNARY_OPERATIONS,
@@ -20,7 +26,9 @@ _NODE_OPERANDS = {
 }
 
 
-def find_needed_nodes(program: Program, results: Iterable[int]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def find_needed_nodes(
+    program: ScalarProgram, results: Iterable[int]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return masks over the nodes and over the blocks of a program.
 
     Args:
@@ -48,7 +56,7 @@ def find_needed_nodes(program: Program, results: Iterable[int]) -> tuple[npt.NDA
     return nodes, blocks
 
 
-def prune_program(program: Program) -> Program:
+def prune_program(program: ScalarProgram) -> ScalarProgram:
     """Return the program with only what its entry points need, in the same order."""
     results = [node for entry in program.entries.values() for node in entry.results]
     nodes, blocks = find_needed_nodes(program, results)
@@ -63,7 +71,7 @@ def prune_program(program: Program) -> Program:
     operands["a"][is_block] = new_block[operands["a"][is_block]]
     constants, operands["a"] = _select_used(len(program.constants), operands["a"], op == Op.CONSTANT)
     tables, operands["a"] = _select_used(len(program.tables), operands["a"], op == Op.TABLE)
-    return Program(
+    return ScalarProgram(
         layout=program.layout,
         op=op,
         a=operands["a"],

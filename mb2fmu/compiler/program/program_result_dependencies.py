@@ -41,8 +41,8 @@ from mb2fmu.compiler.program.scalar_program import (
     UNARY_OPERATIONS,
     EquationSolveBlock,
     Op,
-    Program,
     ProgramEntryPoint,
+    ScalarProgram,
 )
 
 Residues = npt.NDArray[np.int64]
@@ -82,7 +82,7 @@ class _ModularDualNumber:
 
 
 def find_dependencies_by_modular_arithmetic(
-    program: Program, results: Sequence[int], variables: Sequence[tuple[Op, int]]
+    program: ScalarProgram, results: Sequence[int], variables: Sequence[tuple[Op, int]]
 ) -> npt.NDArray[np.bool_]:
     """Return whether each result depends on each variable, shape (n_results, n_variables); True where not validated.
 
@@ -121,7 +121,7 @@ class _ModularEvaluation:
         n: Number of variables.
     """
 
-    def __init__(self, program: Program, leaves: Mapping[tuple[Op, int], _ModularDualNumber], n: int) -> None:
+    def __init__(self, program: ScalarProgram, leaves: Mapping[tuple[Op, int], _ModularDualNumber], n: int) -> None:
         self._program = program
         self._leaves = leaves
         self._zero = np.zeros((RANDOM_POINT_COUNT, n), dtype=np.int64)
@@ -430,7 +430,7 @@ class _VariableSets(NamedTuple):
 
 
 def find_result_dependencies(
-    program: Program, entry: str, fixed_parameters: Iterable[int] = ()
+    program: ScalarProgram, entry: str, fixed_parameters: Iterable[int] = ()
 ) -> tuple[tuple[ResultDependency, ...], ...]:
     """Return the dependencies of each result of an entry point, ordered by group and index.
 
@@ -443,7 +443,7 @@ def find_result_dependencies(
 
 
 def find_all_result_dependencies(
-    program: Program, entries: Sequence[str], fixed_parameters: Iterable[int] = ()
+    program: ScalarProgram, entries: Sequence[str], fixed_parameters: Iterable[int] = ()
 ) -> dict[str, tuple[tuple[ResultDependency, ...], ...]]:
     """Return :func:`find_result_dependencies` of several entry points in one pass; equal results share one tuple.
 
@@ -477,7 +477,7 @@ def find_all_result_dependencies(
 class _DependencyPropagation:
     """Numbers the variables and propagates sets of them through the graph."""
 
-    def __init__(self, program: Program, fixed_parameters: Iterable[int]) -> None:
+    def __init__(self, program: ScalarProgram, fixed_parameters: Iterable[int]) -> None:
         layout = program.layout
         sizes = {
             "time": 1,
@@ -591,7 +591,7 @@ def _unite_variable_sets(several: Iterable[_VariableSets]) -> _VariableSets:
     return result
 
 
-def count_operations(program: Program, entry: str) -> Counter[str]:
+def count_operations(program: ScalarProgram, entry: str) -> Counter[str]:
     """Count the operations of an entry point by kind (names of ``Op``), those inside of blocks included.
 
     Pivot searches and row exchanges are not counted; of Newton's method one iteration is.
@@ -610,7 +610,7 @@ def count_operations(program: Program, entry: str) -> Counter[str]:
     return Counter({name: counts[name] for name in sorted(counts) if counts[name]})
 
 
-def _count_newton_operations(body: Program) -> Counter[str]:
+def _count_newton_operations(body: ScalarProgram) -> Counter[str]:
     """Count the operations of one Newton iteration by kind: residual and step, shared nodes once."""
     results = (*body.entries["residual"].results, *body.entries["step"].results)
     once = dataclasses.replace(body, entries={"once": ProgramEntryPoint("once", tuple(map(str, results)), results)})

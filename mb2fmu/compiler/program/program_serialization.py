@@ -12,16 +12,16 @@ from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
-    Program,
     ProgramEntryPoint,
     ProgramVariableLayout,
     ScalarizedLinearSystem,
+    ScalarProgram,
 )
 
 PROGRAM_RECORD_VERSION = 1
 
 
-def program_to_record(program: Program) -> dict[str, Any]:
+def program_to_record(program: ScalarProgram) -> dict[str, Any]:
     """Return the program by its fields; operations by their names, so that their numbers may change."""
     record = {
         "version": PROGRAM_RECORD_VERSION,
@@ -42,7 +42,7 @@ def program_to_record(program: Program) -> dict[str, Any]:
     return record
 
 
-def program_from_record(record: Mapping[str, Any]) -> Program:
+def program_from_record(record: Mapping[str, Any]) -> ScalarProgram:
     """Return the program of :func:`program_to_record`.
 
     Raises:
@@ -52,7 +52,7 @@ def program_from_record(record: Mapping[str, Any]) -> Program:
         raise ValueError(f"a program of version {record.get('version')}, not {PROGRAM_RECORD_VERSION}")
     try:
         known = np.array([int(Op[name]) for name in record["operations"]], dtype=np.uint8)
-        return Program(
+        return ScalarProgram(
             layout=ProgramVariableLayout(**{name: tuple(labels) for name, labels in record["layout"].items()}),
             op=known[np.array(record["op"], dtype=np.intp)],
             a=np.array(record["a"], dtype=np.int32),

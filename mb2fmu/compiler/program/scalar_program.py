@@ -24,9 +24,9 @@ __all__ = [
     "EquationSolveBlock",
     "Op",
     "PiecewisePolynomial",
-    "Program",
     "ProgramEntryPoint",
     "ProgramVariableLayout",
+    "ScalarProgram",
     "ScalarizedLinearSystem",
     "find_domain_restricted_nodes",
     "read_constant_entry_point_results",
@@ -66,8 +66,8 @@ class EquationSolveBlock:
         kind: ``lu_factor`` (pivoted), ``ldlt_factor`` (symmetric positive definite, lower triangle row by row),
             ``least_norm_factor`` (symmetric positive semidefinite, lower triangle row by row; solutions are those of
             least norm, see ``rank``), ``solve`` (with the factors of block ``factor``; ``operands`` are the right-hand
-            side), ``newton`` (unknowns
-            y with F(y, theta) = 0; ``operands`` are theta, then the guess of y; see :class:`Program` for ``body``).
+            side), ``newton`` (unknowns y with F(y, theta) = 0; ``operands`` are theta, then the guess of y; see
+            :class:`ScalarProgram` for ``body``).
         size: n of the n × n matrix, or the number of unknowns.
         operands: Node ids.
         factor: For ``solve``: the index of its factor block; -1 otherwise.
@@ -186,7 +186,7 @@ class ProgramEntryPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ScalarProgram:
     """The scalar graph.
 
     Attributes:
@@ -212,7 +212,7 @@ class Program:
     blocks: tuple[EquationSolveBlock, ...]
     tables: tuple[PiecewisePolynomial, ...]
     entries: Mapping[str, ProgramEntryPoint]
-    bodies: tuple[Program, ...] = ()
+    bodies: tuple[ScalarProgram, ...] = ()
     systems: tuple[ScalarizedLinearSystem, ...] = ()
 
     def __post_init__(self) -> None:
@@ -284,18 +284,18 @@ class Program:
         return (*self.blocks[block.factor].operands, *block.operands)
 
 
-def read_initial_discrete_memory(program: Program) -> tuple[float, ...]:
+def read_initial_discrete_memory(program: ScalarProgram) -> tuple[float, ...]:
     """Return the initial discrete memory; empty where there is none."""
     return read_constant_entry_point_results(program, "first_memory")
 
 
-def read_constant_entry_point_results(program: Program, name: str) -> tuple[float, ...]:
+def read_constant_entry_point_results(program: ScalarProgram, name: str) -> tuple[float, ...]:
     """Return the results of an entry point that are numbers all; empty where there is no such entry point."""
     entry = program.entries.get(name)
     return tuple(float(program.constants[program.a[node]]) for node in entry.results) if entry else ()
 
 
-def find_domain_restricted_nodes(program: Program, name: str) -> dict[int, str]:
+def find_domain_restricted_nodes(program: ScalarProgram, name: str) -> dict[int, str]:
     """Return the nodes that must be positive, or not zero, for valid results, and their names in messages.
 
     Args:
@@ -306,7 +306,7 @@ def find_domain_restricted_nodes(program: Program, name: str) -> dict[int, str]:
     return dict(zip(required.results, required.labels, strict=True)) if required else {}
 
 
-def _check_node_arrays(program: Program) -> None:
+def _check_node_arrays(program: ScalarProgram) -> None:
     """Make the node arrays read-only and check that they have one length and known operations."""
     n = len(program.op)
     for array in (program.op, program.a, program.b, program.c, program.constants):
@@ -315,7 +315,7 @@ def _check_node_arrays(program: Program) -> None:
     assert n == 0 or program.op.max() <= max(Op), "unknown operation"
 
 
-def _check_newton_bodies(program: Program) -> None:
+def _check_newton_bodies(program: ScalarProgram) -> None:
     """Check that every Newton block has a body of its size, which reads no outer node."""
     for block in program.blocks:
         if block.kind == "newton":
@@ -330,7 +330,7 @@ def _check_newton_bodies(program: Program) -> None:
             assert not body.bodies, f"{block.name}: bodies in bodies"
 
 
-def _check_leaves(program: Program) -> None:
+def _check_leaves(program: ScalarProgram) -> None:
     """Check that every index of a variable is in range."""
     layout = program.layout
     sizes = {
@@ -349,7 +349,7 @@ def _check_leaves(program: Program) -> None:
         assert not len(index) or (index.min() >= 0 and index.max() < size), f"{op.name} reads what is not there"
 
 
-def _check_operand_order(program: Program) -> None:
+def _check_operand_order(program: ScalarProgram) -> None:
     """Check that operands come before the nodes that read them."""
     op, ids = program.op, np.arange(len(program.op))
     reads = {

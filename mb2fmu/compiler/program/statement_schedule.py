@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.scalar_program import (
     TERNARY_OPERATIONS,
     UNARY_OPERATIONS,
     Op,
-    Program,
+    ScalarProgram,
 )
 
 _TRIGONOMETRIC_OPERATIONS = (Op.SIN, Op.COS)
@@ -193,7 +193,7 @@ class StatementScheduleGraph:
         program: Any.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ScalarProgram) -> None:
         self.program = program
         self.op: list[int] = program.op.tolist()
         self.is_leaf: NodeMask = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
@@ -341,7 +341,7 @@ def count_factor_doubles(kind: str, n: int) -> int:
     return sizes.get(kind, n * (n + 1))
 
 
-def _form_operand_matrix(program: Program) -> NodeArray:
+def _form_operand_matrix(program: ScalarProgram) -> NodeArray:
     """Return the operands of each operation, shape (n, 3), -1 where there is none; those of blocks are not in it."""
     columns = [program.a, program.b, program.c]
     matrix = np.full((len(program), 3), -1, dtype=np.intp)
@@ -354,7 +354,7 @@ def _form_operand_matrix(program: Program) -> NodeArray:
     return matrix
 
 
-def _list_edges(program: Program, matrix: NodeArray) -> tuple[NodeArray, NodeArray]:
+def _list_edges(program: ScalarProgram, matrix: NodeArray) -> tuple[NodeArray, NodeArray]:
     """Return each node and each of its operands."""
     nodes, columns = np.nonzero(matrix >= 0)
     users, operands = [nodes], [matrix[nodes, columns]]

@@ -1,8 +1,8 @@
 """C backend: the C99 code of a native FMU.
 
-Input: ``Program`` and ``FmuInterface``. Output: ``FileTree`` of ``sources/``: the generated model (``model_config.h``,
-``model.c``: tables), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all, the equations as
-translation units of their own (the motion in ``equations.c``, ``equations_1.c``, …; its derivatives in
+Input: ``ScalarProgram`` and ``FmuInterface``. Output: ``InMemoryFileTree`` of ``sources/``: the generated model
+(``model_config.h``, ``model.c``: tables), the fixed runtime beside it, FMI headers, ``unit.c`` that includes them all,
+the equations as translation units of their own (the motion in ``equations.c``, ``equations_1.c``, …; its derivatives in
 ``derived.c``, …, and what large models seldom evaluate in ``derived_once.c``, …; see ``runtime/equations.h``),
 and a CMake file; and the same code as a module for a page, and as a component.
 
@@ -20,7 +20,7 @@ from mb2fmu.fmu.emit_c.batch_library_printing import (
 )
 from mb2fmu.fmu.emit_c.fmu_c_sources import (
     FUNCTION_NAMES_HEADER,
-    DerivativeFreeFmuCodeFiles,
+    EquationSourceFiles,
     emit_derivative_sources,
     emit_equation_sources,
     emit_fmu_sources,
@@ -37,7 +37,7 @@ __all__ = [
     "FUNCTION_NAMES_HEADER",
     "PROCESSOR_PROBE",
     "WIT_WORLD",
-    "DerivativeFreeFmuCodeFiles",
+    "EquationSourceFiles",
     "StandaloneInputSignals",
     "emit_batch_integrator",
     "emit_batch_library",

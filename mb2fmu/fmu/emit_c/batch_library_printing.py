@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.compiler.program.scalar_program import Op, Program, find_domain_restricted_nodes
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
@@ -22,7 +22,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
 )
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files, render_c_template
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files, list_vector_lane_functions
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 _RUNTIME_FILES = (
@@ -55,17 +55,17 @@ PROCESSOR_PROBE = "mb2fmu_probe"
 """Name of the function that :func:`emit_cpu_feature_probe` prints: 2 where the processor has AVX-512, 1 where AVX2."""
 
 
-def emit_cpu_feature_probe() -> FileTree:
+def emit_cpu_feature_probe() -> InMemoryFileTree:
     """Print a library that reports the features of the processor."""
     runtime = {
         name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in ("processor.h", "portability.h")
     }
-    return FileTree({**runtime, "unit.c": render_c_template("probe.c.jinja", name=PROCESSOR_PROBE)}).move_under(
+    return InMemoryFileTree({**runtime, "unit.c": render_c_template("probe.c.jinja", name=PROCESSOR_PROBE)}).move_under(
         "sources"
     )
 
 
-def emit_batch_library(program: Program, entry: str) -> FileTree:
+def emit_batch_library(program: ScalarProgram, entry: str) -> InMemoryFileTree:
     """Print a library with one function, ``mb2fmu_batch`` (``templates/batch.c.jinja``).
 
     Args:
@@ -95,8 +95,8 @@ def emit_batch_library(program: Program, entry: str) -> FileTree:
 
 
 def emit_batch_integrator(
-    program: Program, jacobian: JacobianSparsity | None = None, step_control_states: int | None = None
-) -> FileTree:
+    program: ScalarProgram, jacobian: JacobianSparsity | None = None, step_control_states: int | None = None
+) -> InMemoryFileTree:
     """Print a library that integrates x', ``mb2fmu_ensemble`` (``templates/ensemble.c.jinja``).
 
     Args:
@@ -151,12 +151,12 @@ def read_batch_fmu_sources() -> dict[str, bytes]:
     }
 
 
-def _results_in_order(program: Program, entry: str) -> list[tuple[int, int]]:
+def _results_in_order(program: ScalarProgram, entry: str) -> list[tuple[int, int]]:
     """Return place in ``y`` and node of each result."""
     return list(enumerate(program.entries[entry].results))
 
 
-def _jacobian_entries(program: Program, jacobian: JacobianSparsity, n: int) -> list[tuple[int, int]]:
+def _jacobian_entries(program: ScalarProgram, jacobian: JacobianSparsity, n: int) -> list[tuple[int, int]]:
     """Return the non-zero entries of ∂x'/∂x row by row, by the n first states, then ∂x'/∂t."""
     behind = n * len(program.layout.states)
     by_state, by_time = (program.entries[name].results for name in ("jacobian", "jacobian_time"))
@@ -183,7 +183,7 @@ class _PrintedEntries:
 
 
 def _print_entries(
-    program: Program, stored: StoredResults, arrays: Sequence[str], leaves: dict[Op, str]
+    program: ScalarProgram, stored: StoredResults, arrays: Sequence[str], leaves: dict[Op, str]
 ) -> _PrintedEntries:
     """Print ``batch_prepare`` and the functions ``batch_…``, which share its results."""
     results = [node for stores in stored.values() for _, node in stores]
@@ -217,7 +217,7 @@ def _print_entries(
     return _PrintedEntries(facts, len(places), max(function.work for function in functions))
 
 
-def _library_sources(program: Program, text: bytes, names: Sequence[str]) -> FileTree:
+def _library_sources(program: ScalarProgram, text: bytes, names: Sequence[str]) -> InMemoryFileTree:
     """Return the sources of a library."""
     runtime = {name: read_packaged_file("mb2fmu.fmu.emit_c", f"runtime/{name}") for name in names}
-    return FileTree({**runtime, **read_operation_c_files(program), "unit.c": text}).move_under("sources")
+    return InMemoryFileTree({**runtime, **read_operation_c_files(program), "unit.c": text}).move_under("sources")

@@ -123,7 +123,7 @@ def newton_work_size(n: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedFunctionPart:
+class PrintedCFunctionPart:
     """One part of a long function, which may stand in another translation unit.
 
     Attributes:
@@ -138,7 +138,7 @@ class PrintedFunctionPart:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedFunction:
+class PrintedCFunction:
     """A printed function.
 
     Attributes:
@@ -153,7 +153,7 @@ class PrintedFunction:
     name: str
     text: str
     weight: int
-    parts: tuple[PrintedFunctionPart, ...] = ()
+    parts: tuple[PrintedCFunctionPart, ...] = ()
     work: int = 0
     prototype: str = ""
 

@@ -24,7 +24,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     StatementSequence,
     group_statements_by_size,
 )
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedCFunction
 from mb2fmu.fmu.emit_c.code_loop_detection import (
     COSINE,
     MIN_SAVED_STATEMENTS_QUICK,
@@ -47,7 +47,7 @@ def print_function_with_loops(
     *,
     given: npt.NDArray[np.bool_] | None = None,
     part: int = MAX_VALUES_PER_PART,
-) -> PrintedFunction:
+) -> PrintedCFunction:
     """Return a function that stores nodes, with loops where statements repeat themselves.
 
     The arguments are those of ``long_function_splitting.print_c_function``, and so are the bits of the results.

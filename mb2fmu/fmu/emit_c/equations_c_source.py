@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
-from mb2fmu.compiler.program.scalar_program import Op, Program, find_domain_restricted_nodes
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import (
     CNameRegistry,
     FunctionSignature,
-    PrintedFunction,
+    PrintedCFunction,
     newton_body_name,
 )
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
@@ -188,7 +188,7 @@ class PrintedTranslationUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedEquationFunctions:
+class EquationFunctionTable:
     """One of the two tables of functions of ``runtime/equations.h``.
 
     Attributes:
@@ -206,7 +206,7 @@ class PrintedEquationFunctions:
     work: int
 
 
-def print_equation_functions(program: Program, part: int = MAX_VALUES_PER_PART) -> PrintedEquationFunctions:
+def print_equation_functions(program: ScalarProgram, part: int = MAX_VALUES_PER_PART) -> EquationFunctionTable:
     """Print everything that a program computes except derivatives.
 
     Args:
@@ -228,7 +228,7 @@ def print_equation_functions(program: Program, part: int = MAX_VALUES_PER_PART) 
     return printer.collect_printed_equations("equations", printed, 0)
 
 
-def print_compact_equation_functions(program: Program) -> PrintedEquationFunctions:
+def print_compact_equation_functions(program: ScalarProgram) -> EquationFunctionTable:
     """Print the same with one function for all that entry points share, where that takes less room.
 
     Failures have the numbers, and prepared values the places, of :func:`print_equation_functions`.
@@ -256,8 +256,8 @@ def print_compact_equation_functions(program: Program) -> PrintedEquationFunctio
 
 
 def print_derivative_functions(
-    native: ProgramWithDerivatives, motion: PrintedEquationFunctions, part: int = MAX_VALUES_PER_PART
-) -> PrintedEquationFunctions:
+    native: ProgramWithDerivatives, motion: EquationFunctionTable, part: int = MAX_VALUES_PER_PART
+) -> EquationFunctionTable:
     """Print the derivatives, and initial states that are solved for.
 
     Args:
@@ -291,7 +291,7 @@ class _EquationsPrinter:
 
     def __init__(
         self,
-        program: Program,
+        program: ScalarProgram,
         functions: Sequence[_PlannedFunction],
         first: int,
         part: int,
@@ -312,7 +312,7 @@ class _EquationsPrinter:
 
     def print_preparation_function(
         self, name: str, *, calculated: bool = False, seldom: bool = False
-    ) -> PrintedFunction:
+    ) -> PrintedCFunction:
         """Return the function that stores prepared values, calculated parameters included if requested."""
         entry = self.graph.program.entries["prepare"]
         outputs = list(_store_pairs("w", entry.results)) if calculated else []
@@ -321,18 +321,18 @@ class _EquationsPrinter:
         signature = FunctionSignature(name, parameters, {Op.PARAMETER: "p"}, compiled_quickly=seldom)
         return print_function_with_loops(self.graph, signature, outputs, self.names, part=self._part)
 
-    def print_equation_function(self, function: _PlannedFunction) -> PrintedFunction:
+    def print_equation_function(self, function: _PlannedFunction) -> PrintedCFunction:
         """Return a function that reads prepared values."""
         return print_function_with_loops(
             self.graph, function.signature, function.outputs, self.names, given=self.hoisted, part=self._part
         )
 
     def collect_printed_equations(
-        self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedFunction], work: int
-    ) -> PrintedEquationFunctions:
+        self, table: Literal["equations", "derivatives"], printed: Sequence[PrintedCFunction], work: int
+    ) -> EquationFunctionTable:
         """Return all equations; ``work`` is the space that other code needs for itself."""
         tables = print_lookup_tables(self.graph.program, self.names, self._inner)
-        return PrintedEquationFunctions(
+        return EquationFunctionTable(
             table=table,
             units=_arrange_translation_units(printed, tables, self._bodies),
             failures=tuple(self.names.failures),
@@ -342,8 +342,8 @@ class _EquationsPrinter:
 
 
 def _forward_accelerations(
-    graph: StatementScheduleGraph, function: _PlannedFunction, rhs: PrintedFunction, hoisted: np.ndarray
-) -> PrintedFunction | None:
+    graph: StatementScheduleGraph, function: _PlannedFunction, rhs: PrintedCFunction, hoisted: np.ndarray
+) -> PrintedCFunction | None:
     """Return u' as a forward of x' where x' holds little else, so that a long function is printed once."""
     results = graph.program.entries["rhs"].results
     where = {node: i for i, node in enumerate(results)}
@@ -358,14 +358,14 @@ def _forward_accelerations(
 
 
 def _print_coloured_jacobian(
-    native: ProgramWithDerivatives, signature: FunctionSignature, tangent: PrintedFunction
-) -> PrintedFunction:
+    native: ProgramWithDerivatives, signature: FunctionSignature, tangent: PrintedCFunction
+) -> PrintedCFunction:
     """Return the Jacobian by one tangent per colour, and one for the time."""
     assert native.column_colours is not None, "otherwise it is written out"
     layout = native.program.layout
     seeds = 1 + len(layout.states) + len(layout.inputs) + len(layout.parameters)
     results = len(native.program.entries["tangent"].results)
-    return PrintedFunction(
+    return PrintedCFunction(
         name=signature.c_function_name,
         text=_print_jacobian_by_colours(
             signature=signature,
@@ -385,7 +385,7 @@ def _print_coloured_jacobian(
 
 
 def _arrange_translation_units(
-    printed: Sequence[PrintedFunction], tables: Sequence[PrintedLookupTable], bodies: Sequence[PrintedFunction]
+    printed: Sequence[PrintedCFunction], tables: Sequence[PrintedLookupTable], bodies: Sequence[PrintedCFunction]
 ) -> tuple[PrintedTranslationUnit, ...]:
     """Return the slowly compiled and then the quickly compiled translation unit; the first has the table.
 
@@ -411,7 +411,7 @@ def _arrange_translation_units(
     return tuple(units)
 
 
-def _group_functions(functions: Sequence[PrintedFunction]) -> list[list[str]]:
+def _group_functions(functions: Sequence[PrintedCFunction]) -> list[list[str]]:
     """Group functions with their parts: the first group until it is full, further parts in others."""
     groups: list[list[str]] = [[]]
     weights = [sum(function.weight for function in functions)]
@@ -425,7 +425,7 @@ def _group_functions(functions: Sequence[PrintedFunction]) -> list[list[str]]:
     return groups
 
 
-def _motion_functions(program: Program) -> list[_PlannedFunction]:
+def _motion_functions(program: ScalarProgram) -> list[_PlannedFunction]:
     """Return the functions of ``mb2fmu_equations`` but for ``prepare``, in their order."""
     entries = program.entries
     functions = []
@@ -529,7 +529,7 @@ def place_hoisted_nodes(graph: StatementScheduleGraph, results: Sequence[int], h
 
 
 def print_lookup_tables(
-    program: Program, names: CNameRegistry, inner: Sequence[CNameRegistry]
+    program: ScalarProgram, names: CNameRegistry, inner: Sequence[CNameRegistry]
 ) -> tuple[PrintedLookupTable, ...]:
     """Return the lookup tables that printed functions read, those of Newton blocks' bodies (``inner``) included."""
     return tuple(
@@ -540,8 +540,8 @@ def print_lookup_tables(
 
 
 def print_newton_bodies(
-    program: Program, names: CNameRegistry, *, batch: bool = False
-) -> tuple[list[PrintedFunction], list[CNameRegistry]]:
+    program: ScalarProgram, names: CNameRegistry, *, batch: bool = False
+) -> tuple[list[PrintedCFunction], list[CNameRegistry]]:
     """Print the functions of Newton's method: residuals, then steps; each in one part.
 
     Args:
@@ -580,7 +580,7 @@ def _newton_body_signature(name: str, *, batch: bool) -> FunctionSignature:
     return FunctionSignature(name, (*arrays, "mb2fmu_words lost[]", "mb2fmu_reals work[]"), leaves, batch=True)
 
 
-def _print_lookup_table(program: Program, key: tuple[int, int], name: str) -> PrintedLookupTable:
+def _print_lookup_table(program: ScalarProgram, key: tuple[int, int], name: str) -> PrintedLookupTable:
     """Return the breaks and coefficients of a table's derivative, highest power first in each piece."""
     index, order = key
     table = program.tables[index].derivative(order)

@@ -16,7 +16,7 @@ import jinja2
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, ProgramWithDerivatives
 from mb2fmu.compiler.events import list_program_switches
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
-from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.emit_c.c_literals import (
@@ -27,7 +27,7 @@ from mb2fmu.fmu.emit_c.c_literals import (
     format_c_string,
 )
 from mb2fmu.fmu.emit_c.equations_c_source import (
-    PrintedEquationFunctions,
+    EquationFunctionTable,
     PrintedTranslationUnit,
     print_compact_equation_functions,
     print_derivative_functions,
@@ -35,7 +35,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
 )
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface, FmuVariable
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -115,7 +115,7 @@ _CAUSALITY_CONSTANTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class DerivativeFreeFmuCodeFiles:
+class EquationSourceFiles:
     """The code of an FMU without derivatives; none of its files depends on them.
 
     Attributes:
@@ -123,13 +123,13 @@ class DerivativeFreeFmuCodeFiles:
         printed: What the derivatives follow on.
     """
 
-    sources: FileTree
-    printed: PrintedEquationFunctions
+    sources: InMemoryFileTree
+    printed: EquationFunctionTable
 
 
 def emit_equation_sources(
-    program: Program, interface: FmuInterface, *, adjoint: bool, part: int = MAX_VALUES_PER_PART
-) -> DerivativeFreeFmuCodeFiles:
+    program: ScalarProgram, interface: FmuInterface, *, adjoint: bool, part: int = MAX_VALUES_PER_PART
+) -> EquationSourceFiles:
     """Print the code of an FMU without its derivatives.
 
     Args:
@@ -167,18 +167,18 @@ def emit_equation_sources(
         **_render_equations_files(printed, program),
     }
     runtime = _read_runtime_files(fmi, events=bool(facts["switches"])) | read_operation_c_files(program)
-    return DerivativeFreeFmuCodeFiles(
-        FileTree({**files, **runtime, **_read_fmi_headers(fmi)}).move_under("sources"), printed
+    return EquationSourceFiles(
+        InMemoryFileTree({**files, **runtime, **_read_fmi_headers(fmi)}).move_under("sources"), printed
     )
 
 
 def emit_derivative_sources(
     native: ProgramWithDerivatives,
     interface: FmuInterface,
-    motion: DerivativeFreeFmuCodeFiles,
+    motion: EquationSourceFiles,
     *,
     part: int = MAX_VALUES_PER_PART,
-) -> FileTree:
+) -> InMemoryFileTree:
     """Print the rest of an FMU's code: the derivatives, and the file for CMake.
 
     Args:
@@ -193,7 +193,7 @@ def emit_derivative_sources(
     adjoint = ("adjoint",) if interface.capabilities.adjoint_derivatives else ()
     _check_printable(native.program, interface, ("tangent", *adjoint, "jacobian", "jacobian_time"))
     files = _render_equations_files(print_derivative_functions(native, motion.printed, part), native.program)
-    named = list_translation_units(motion.sources.joined(FileTree(files).move_under("sources")))
+    named = list_translation_units(motion.sources.joined(InMemoryFileTree(files).move_under("sources")))
     listed = {
         "equations": [name for name in named if is_motion_equation_translation_unit(name)],
         "others": [name for name in named if not is_motion_equation_translation_unit(name)],
@@ -201,10 +201,10 @@ def emit_derivative_sources(
     files["CMakeLists.txt"] = render_c_template("CMakeLists.txt.jinja", interface=interface, **listed)
     more = read_operation_c_files(native.program)  # those of the derivatives alone
     files |= {name: more[name] for name in more if f"sources/{name}" not in motion.sources.files}
-    return FileTree(files).move_under("sources")
+    return InMemoryFileTree(files).move_under("sources")
 
 
-def emit_compact_equation_files(program: Program) -> tuple[FileTree, int]:
+def emit_compact_equation_files(program: ScalarProgram) -> tuple[InMemoryFileTree, int]:
     """Print the translation units of the motion so that they take little room; see ``shared_motion_function``.
 
     Args:
@@ -215,12 +215,12 @@ def emit_compact_equation_files(program: Program) -> tuple[FileTree, int]:
         ``work`` they need.
     """
     printed = print_compact_equation_functions(program)
-    return FileTree(_render_equations_files(printed, program)), printed.work
+    return InMemoryFileTree(_render_equations_files(printed, program)), printed.work
 
 
 def emit_fmu_sources(
     native: ProgramWithDerivatives, interface: FmuInterface, *, part: int = MAX_VALUES_PER_PART
-) -> FileTree:
+) -> InMemoryFileTree:
     """Print the code of an FMU.
 
     Args:
@@ -238,7 +238,7 @@ def emit_fmu_sources(
     return motion.sources.joined(emit_derivative_sources(native, interface, motion, part=part))
 
 
-def _check_printable(program: Program, interface: FmuInterface, needed: Sequence[str]) -> None:
+def _check_printable(program: ScalarProgram, interface: FmuInterface, needed: Sequence[str]) -> None:
     """Raise for programs that cannot be printed."""
     missing = [name for name in needed if name not in program.entries]
     faults = [Fault("the program has no such entry point", name) for name in missing]
@@ -250,7 +250,7 @@ def _check_printable(program: Program, interface: FmuInterface, needed: Sequence
         raise EmitError(f"the code of {interface.model_name} cannot be printed:", faults)
 
 
-def _render_equations_files(printed: PrintedEquationFunctions, program: Program) -> dict[str, bytes]:
+def _render_equations_files(printed: EquationFunctionTable, program: ScalarProgram) -> dict[str, bytes]:
     """Return the translation units of one table, by their names."""
     several = [unit for unit in printed.units if not unit.compiled_quickly]
     seldom = [unit for unit in printed.units if unit.compiled_quickly]
@@ -266,7 +266,7 @@ def _render_equations_files(printed: PrintedEquationFunctions, program: Program)
 
 
 def _render_equations_file(
-    name: str, unit: PrintedTranslationUnit, printed: PrintedEquationFunctions, files: Sequence[str]
+    name: str, unit: PrintedTranslationUnit, printed: EquationFunctionTable, files: Sequence[str]
 ) -> bytes:
     """Render one translation unit of the model."""
     return render_c_template(
@@ -287,7 +287,7 @@ def _translation_unit_names(stem: str, count: int) -> tuple[str, ...]:
     return tuple(f"{stem}_{i}.c" if i else f"{stem}.c" for i in range(count))
 
 
-def list_translation_units(sources: FileTree) -> tuple[str, ...]:
+def list_translation_units(sources: InMemoryFileTree) -> tuple[str, ...]:
     """Return the files that a compiler is given, from the folder ``sources``; the first is ``unit.c``.
 
     Args:
@@ -328,7 +328,7 @@ def translation_unit_has_derivatives(name: str) -> bool:
     return name.startswith(_TABLE_FILE_STEMS["derivatives"])
 
 
-def compute_max_internal_steps(program: Program) -> int:
+def compute_max_internal_steps(program: ScalarProgram) -> int:
     """Return the internal steps of a communication step after which an FMU gives up: they cost :data:`MAX_STEP_WORK`.
 
     Args:
@@ -338,7 +338,7 @@ def compute_max_internal_steps(program: Program) -> int:
     return min(max(steps, MIN_INTERNAL_STEP_LIMIT), MAX_INTERNAL_STEP_LIMIT)
 
 
-def _count_coordinate_states(program: Program) -> int:
+def _count_coordinate_states(program: ScalarProgram) -> int:
     """Return the number of coordinates among the states: those before the first speed; 0 without speeds."""
     speeds = set(program.entries["accelerations"].labels)
     first = [i for i, name in enumerate(program.layout.states) if name in speeds]
@@ -405,7 +405,7 @@ def _read_fmi_headers(version: FmiVersion) -> dict[str, bytes]:
     return {name: read_packaged_file("mb2fmu.fmu.emit_c", f"fmi_headers/{name}") for name in _FMI_HEADERS[version]}
 
 
-def read_operation_c_files(program: Program) -> dict[str, bytes]:
+def read_operation_c_files(program: ScalarProgram) -> dict[str, bytes]:
     """Return the files of ``operations/`` that a program's code includes."""
     return {
         name: read_packaged_file("mb2fmu.fmu.emit_c", f"operations/{name}") for name in list_operation_files(program)

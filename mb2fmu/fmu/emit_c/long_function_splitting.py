@@ -24,8 +24,8 @@ from mb2fmu.compiler.program.statement_schedule import (
 from mb2fmu.fmu.emit_c.c_function_printing_records import (
     CNameRegistry,
     FunctionSignature,
-    PrintedFunction,
-    PrintedFunctionPart,
+    PrintedCFunction,
+    PrintedCFunctionPart,
     newton_work_size,
 )
 from mb2fmu.fmu.emit_c.straight_line_printing import (
@@ -53,7 +53,7 @@ def print_c_function(
     *,
     given: npt.NDArray[np.bool_] | None = None,
     part: int = MAX_VALUES_PER_PART,
-) -> PrintedFunction:
+) -> PrintedCFunction:
     """Return a function that stores nodes.
 
     Args:
@@ -71,11 +71,11 @@ def print_c_function(
 
 def print_forwarding_function(
     signature: FunctionSignature,
-    source: PrintedFunction,
+    source: PrintedCFunction,
     arguments: Sequence[str],
     outputs: Sequence[tuple[str, int]],
     size: int,
-) -> PrintedFunction:
+) -> PrintedCFunction:
     """Return a function whose results are a part of another one's, which it calls.
 
     Args:
@@ -95,7 +95,7 @@ def print_forwarding_function(
         "}",
         "",
     ]
-    return PrintedFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
+    return PrintedCFunction(signature.name, "\n".join(lines), len(outputs), work=source.work + size)
 
 
 def _join_ranges(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
@@ -140,7 +140,7 @@ class SplitCFunction:
         self._fixed: dict[int, tuple[int, ...]] = {}  # places of values that are kept until the end
         self._angles: dict[SineCosineStatement, tuple[int, int]] = {}  # places of sines and cosines, likewise
 
-    def printed(self) -> PrintedFunction:
+    def printed(self) -> PrintedCFunction:
         """Return the function, and the parts that it calls one after the other if there are several."""
         bodies = self._bodies()
         signature = self._signature
@@ -149,15 +149,15 @@ class SplitCFunction:
         prototype = format_function_declaration(name, parameters) if signature.compiled_quickly else ""
         if len(bodies) == 1:
             text = format_function_definition(signature.linkage, name, parameters, bodies)
-            return PrintedFunction(name, text, weights[0], work=self._size, prototype=prototype)
+            return PrintedCFunction(name, text, weights[0], work=self._size, prototype=prototype)
         parts = []
         for i, (first, end) in enumerate(
             _join_ranges(weights, _MAX_VALUES_OF_JOINED_PARTS if signature.compiled_quickly else 0)
         ):
             text = format_function_definition("int", self._part(i), parameters, bodies[first:end])
             known = format_function_declaration(self._part(i), parameters, "MB2FMU_NOINLINE")
-            parts.append(PrintedFunctionPart(known, text, sum(weights[first:end])))
-        return PrintedFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
+            parts.append(PrintedCFunctionPart(known, text, sum(weights[first:end])))
+        return PrintedCFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
 
     def _bodies(self) -> list[FunctionBodyPrinter]:
         """Print the parts; values that later parts read live in `work`, in places free again after the last read."""

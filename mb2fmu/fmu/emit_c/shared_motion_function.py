@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, Statement, StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedCFunction
 from mb2fmu.fmu.emit_c.long_function_splitting import SplitCFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
 
@@ -29,7 +29,7 @@ def print_shared_motion_function(
     entries: Mapping[str, FunctionSignature],
     names: CNameRegistry,
     given: npt.NDArray[np.bool_],
-) -> tuple[PrintedFunction, dict[str, PrintedFunction]]:
+) -> tuple[PrintedCFunction, dict[str, PrintedCFunction]]:
     """Return a function for several entry points, and one for each that calls it.
 
     Args:
@@ -68,21 +68,21 @@ def print_shared_motion_function(
     return shared, callers
 
 
-def _find_block_results(program: Program, entries: Mapping[str, FunctionSignature]) -> npt.NDArray[np.intp]:
+def _find_block_results(program: ScalarProgram, entries: Mapping[str, FunctionSignature]) -> npt.NDArray[np.intp]:
     """Return the nodes of all results of blocks that any of the entry points needs."""
     nodes, _ = find_needed_nodes(program, [node for entry in entries for node in program.entries[entry].results])
     return np.flatnonzero(nodes & (program.op == Op.BLOCK))
 
 
-def _find_sibling_results(program: Program, results: Sequence[int], later: npt.NDArray[np.intp]) -> list[int]:
+def _find_sibling_results(program: ScalarProgram, results: Sequence[int], later: npt.NDArray[np.intp]) -> list[int]:
     """Return results that later stages need of blocks that this one evaluates: a block is evaluated once."""
     _, blocks = find_needed_nodes(program, results)
     return [int(node) for node in later if blocks[program.a[node]]]
 
 
 def _print_calling_function(
-    own: FunctionSignature, shared: PrintedFunction, place: tuple[int, int], stage: int, size: int
-) -> PrintedFunction:
+    own: FunctionSignature, shared: PrintedCFunction, place: tuple[int, int], stage: int, size: int
+) -> PrintedCFunction:
     """Return the function of an entry point: it calls the shared one, and copies its own results.
 
     Args:
@@ -105,7 +105,7 @@ def _print_calling_function(
         "}",
         "",
     ]
-    return PrintedFunction(own.name, "\n".join(lines), count, work=shared.work + size)
+    return PrintedCFunction(own.name, "\n".join(lines), count, work=shared.work + size)
 
 
 class _StagedFunction(SplitCFunction):

@@ -16,7 +16,7 @@ from mb2fmu.fmu.emit_c.fmu_c_sources import (
     emit_equation_sources,
     render_c_template,
 )
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -58,7 +58,7 @@ class _StandaloneVariable:
 
 def emit_standalone_c_program(
     native: ProgramWithDerivatives, interface: FmuInterface, experiment: StandaloneInputSignals
-) -> FileTree:
+) -> InMemoryFileTree:
     """Print the code.
 
     Args:
@@ -97,7 +97,7 @@ def emit_standalone_c_program(
         f"{name}.c": render_c_template("standalone.c.jinja", **facts),
         f"{name}_main.c": render_c_template("standalone_main.c.jinja", **facts),
     }
-    return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
+    return InMemoryFileTree(files).joined(InMemoryFileTree(runtime).move_under("runtime"))
 
 
 def form_standalone_template_values(interface: FmuInterface) -> dict[str, object]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from mb2fmu.fmu.emit_c.fmu_c_sources import list_translation_units, render_c_template
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
 LAYERED_STANDARD_NAME = "org.modelica.fmi-ls-wasm"
@@ -24,7 +24,7 @@ _FIXED_FILES = MappingProxyType(
 )
 
 
-def emit_wasm_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
+def emit_wasm_component(sources: InMemoryFileTree) -> tuple[InMemoryFileTree, tuple[str, ...]]:
     """Print the code of the component.
 
     Args:
@@ -36,10 +36,10 @@ def emit_wasm_component(sources: FileTree) -> tuple[FileTree, tuple[str, ...]]:
     files = {path.removeprefix("sources/"): sources[path] for path in sources if path.endswith((".c", ".h"))}
     files |= {name: read_packaged_file("mb2fmu.fmu.emit_c", path) for name, path in _FIXED_FILES.items()}
     files["wit/unit.wit"] = render_c_template("unit.wit.jinja")
-    return FileTree(files), ("component.c", *list_translation_units(sources))
+    return InMemoryFileTree(files), ("component.c", *list_translation_units(sources))
 
 
-def emit_wasm_component_manifest() -> FileTree:
+def emit_wasm_component_manifest() -> InMemoryFileTree:
     """Return ``extra/org.modelica.fmi-ls-wasm/manifest.xml``, which announces an FMU's component."""
     text = render_c_template("component_manifest.xml.jinja", name=LAYERED_STANDARD_NAME, version=LAYERED_STANDARD_DRAFT)
-    return FileTree({f"extra/{LAYERED_STANDARD_NAME}/manifest.xml": text})
+    return InMemoryFileTree({f"extra/{LAYERED_STANDARD_NAME}/manifest.xml": text})

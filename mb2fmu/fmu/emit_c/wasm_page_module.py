@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath as Path
 
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.emit_c.fmu_c_sources import (
     emit_compact_equation_files,
     is_motion_equation_translation_unit,
     render_c_template,
 )
 from mb2fmu.fmu.emit_c.standalone_c_program import form_standalone_template_values
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -42,7 +42,7 @@ _UNUSED_ENTRIES = (
 )
 
 
-def emit_wasm_module(sources: FileTree, program: Program, interface: FmuInterface) -> FileTree:
+def emit_wasm_module(sources: InMemoryFileTree, program: ScalarProgram, interface: FmuInterface) -> InMemoryFileTree:
     """Print the code.
 
     Args:
@@ -81,7 +81,7 @@ def emit_wasm_module(sources: FileTree, program: Program, interface: FmuInterfac
     files["standalone.c"] = read_packaged_file("mb2fmu.fmu.emit_c", "standalone/standalone.c")
     files |= {file: read_packaged_file("mb2fmu.fmu.emit_c", f"web/{file}") for file in (MAIN_FILE, *_STANDARD_HEADERS)}
     files["web_named.h"] = f'#include "{name}.c"\n'.encode()
-    return FileTree(files)
+    return InMemoryFileTree(files)
 
 
 def _remove_table_entries(files: dict[str, bytes], unused: tuple[str, ...]) -> dict[str, bytes]:

@@ -10,10 +10,10 @@ import jinja2
 from mb2fmu.compiler.arithmetic import python_runtime
 from mb2fmu.compiler.derivatives.forward_derivatives import form_jacobian
 from mb2fmu.compiler.evaluation.numpy_printer import print_numpy_function
-from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import STORED_SOURCES, FmuInterface
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -34,7 +34,7 @@ _RUNTIME_FILES = (
 )
 
 
-def emit_python_sources(program: Program, interface: FmuInterface) -> FileTree:
+def emit_python_sources(program: ScalarProgram, interface: FmuInterface) -> InMemoryFileTree:
     """Print the code of an FMU.
 
     Args:
@@ -84,9 +84,9 @@ def emit_python_sources(program: Program, interface: FmuInterface) -> FileTree:
     }
     fixed = {name: read_packaged_file("mb2fmu.fmu.emit_python.runtime", name) for name in _RUNTIME_FILES}
     fixed |= {name: read_packaged_file("mb2fmu.compiler.arithmetic", name) for name in _ARITHMETIC_FILES}
-    inside = FileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
+    inside = InMemoryFileTree({**fixed, **{name: text.encode() for name, text in printed.items()}})
     return inside.move_under(package).joined(
-        FileTree({f"{module}.py": _render_python_template("script.py.jinja", **facts).encode()})
+        InMemoryFileTree({f"{module}.py": _render_python_template("script.py.jinja", **facts).encode()})
     )
 
 

@@ -1,6 +1,6 @@
 """XML backend: files that importers read before they load an FMU.
 
-Input: ``FmuInterface``. Output: ``FileTree`` with ``modelDescription.xml``, and for native FMUs
+Input: ``FmuInterface``. Output: ``InMemoryFileTree`` with ``modelDescription.xml``, and for native FMUs
 ``terminalsAndIcons/terminalsAndIcons.xml`` and ``sources/buildDescription.xml``.
 
 Promises: valid against the schemas of FMI 2.0.5 and 3.0.2; numbers read back to the same bits; equal input gives equal

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 import jinja2
 
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 
@@ -17,7 +17,7 @@ MODEL_DESCRIPTION_PATH = "modelDescription.xml"
 TERMINALS_PATH = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
-def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> FileTree:
+def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> InMemoryFileTree:
     """Print the description files.
 
     Native FMUs of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
@@ -46,7 +46,7 @@ def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("u
             files[BUILD_DESCRIPTION_PATH] = _render_xml_template(
                 "buildDescription.xml.jinja", interface=interface, sources=tuple(sources)
             )
-    return FileTree(files)
+    return InMemoryFileTree(files)
 
 
 def _render_xml_template(template: str, **names: object) -> bytes:

@@ -1,6 +1,6 @@
 """Interface: everything that an importer sees of an FMU.
 
-Input: ``DeclaredModelContent``, ``EquationsOfMotion``, ``Program``. Output: ``FmuInterface``.
+Input: ``DeclaredModelContent``, ``EquationsOfMotion``, ``ScalarProgram``. Output: ``FmuInterface``.
 
 Promises: value references, causality, variability, initial, start values, units, dependencies and the token are
 decided here, once, for every backend; the laws of FMI hold for the result. Must not print anything, know a file

@@ -17,7 +17,7 @@ from typing import Literal
 
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS, find_integration_method_by_kind
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray, Terminal, VariableType
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import FmuArray, Terminal, TypeDefinition
 from mb2fmu.units import BASE_UNITS
 
 Causality = Literal["independent", "parameter", "calculatedParameter", "input", "output", "local"]
@@ -331,7 +331,7 @@ class FmuInterface:
     capabilities: FmuCapabilities
     generation_tool: str
     target: FmuTarget = FmuTarget()
-    types: tuple[VariableType, ...] = ()
+    types: tuple[TypeDefinition, ...] = ()
     terminals: tuple[Terminal, ...] = ()
     arrays: tuple[FmuArray, ...] = ()
 

@@ -22,7 +22,7 @@ class EnumerationItem:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableType:
+class TypeDefinition:
     """A type that several variables share.
 
     Attributes:

@@ -44,7 +44,7 @@ import numpy as np
 from mb2fmu.compiler.events import SwitchKind, list_program_switches
 from mb2fmu.compiler.program.program_result_dependencies import DependencyKind as ReadKind
 from mb2fmu.compiler.program.program_result_dependencies import find_all_result_dependencies
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import Fault, InterfaceError
 from mb2fmu.fmu.integration_method_table import (
     SOLVERS,
@@ -65,7 +65,7 @@ from mb2fmu.fmu.interface.fmu_interface import (
     VariableDependency,
     VariableSource,
 )
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, VariableType
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import EnumerationItem, FmuArray, Terminal, TypeDefinition
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import form_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -182,10 +182,10 @@ def form_fmu_capabilities(target: FmuTarget, *, remembers: bool = False, switche
     )
 
 
-def form_solver_enumeration(taken: Sequence[str]) -> VariableType:
+def form_solver_enumeration(taken: Sequence[str]) -> TypeDefinition:
     """Return the enumeration of solvers, with a name that is not in ``taken``."""
     items = tuple(EnumerationItem(row.item, row.number, row.method) for row in SOLVERS)
-    return VariableType(
+    return TypeDefinition(
         make_unique_variable_name("Solver", taken), items=items, description="how the Co-Simulation integrates"
     )
 
@@ -240,7 +240,7 @@ def make_unique_variable_name(wanted: str, taken: Sequence[str]) -> str:
 def form_fmu_interface(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
-    program: Program,
+    program: ScalarProgram,
     target: FmuTarget = PYTHON_FMU_TARGET,
 ) -> FmuInterface:
     """Describe an FMU for importers: variables, units, structure, experiment.
@@ -262,9 +262,8 @@ def form_fmu_interface(
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
     native = target.backend == "native"
     solver = _choose_solver_settings(definition.experiment, target)
-    first = 1 if target.fmi == "3" else 0
-    variables = tuple(_VariableDescriber(definition, equations, program).variables(first))
-    types: tuple[VariableType, ...] = ()
+    variables = tuple(_VariableDescriber(definition, equations, program).variables(1 if target.fmi == "3" else 0))
+    types: tuple[TypeDefinition, ...] = ()
     if native:
         variables, types = _declare_types(
             (*variables, *form_solver_parameters(variables, solver, definition.experiment.internal_step))
@@ -293,7 +292,7 @@ def form_fmu_interface(
     return dataclasses.replace(interface, token=_form_instantiation_token(interface, program))
 
 
-def _form_instantiation_token(interface: FmuInterface, program: Program) -> str:
+def _form_instantiation_token(interface: FmuInterface, program: ScalarProgram) -> str:
     """Return a UUID made from the whole interface (but its token) and the whole program."""
     digest = hashlib.sha256()
     lists: dict[int, bytes] = {}  # of dependencies, which many variables share
@@ -316,7 +315,7 @@ def _form_instantiation_token(interface: FmuInterface, program: Program) -> str:
 class _VariableDescriber:
     """Makes the variables, one kind after the other."""
 
-    def __init__(self, definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> None:
+    def __init__(self, definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram) -> None:
         self._definition = definition
         self._equations = equations
         self._program = program
@@ -557,7 +556,7 @@ def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -
 
 def _declare_types(
     variables: tuple[FmuVariable, ...],
-) -> tuple[tuple[FmuVariable, ...], tuple[VariableType, ...]]:
+) -> tuple[tuple[FmuVariable, ...], tuple[TypeDefinition, ...]]:
     """Return the variables with their declared types, and these types."""
     types = map_units_to_quantity_types(variables)
     enumerated = form_solver_enumeration(
@@ -631,14 +630,15 @@ def _experiment_faults(experiment: DeclaredExperiment, target: FmuTarget) -> Ite
         )
 
 
-def _shape_faults(definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> Iterator[Fault]:
+def _shape_faults(
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram
+) -> Iterator[Fault]:
     """Yield faults where model, equations and program do not belong together."""
-    free = sum(not parameter.calculated for parameter in definition.parameters)
     pairs = {
         "coordinates": (len(definition.coordinates), len(equations.q)),
         "speeds": (len(definition.speeds), len(equations.u)),
         "auxiliary states": (len(definition.auxiliary_states), len(equations.z)),
-        "free parameters": (free, len(program.layout.parameters)),
+        "free parameters": (sum(not each.calculated for each in definition.parameters), len(program.layout.parameters)),
         "inputs": (len(definition.inputs), len(program.layout.inputs)),
         "states": (len(equations.states), len(program.layout.states)),
     }

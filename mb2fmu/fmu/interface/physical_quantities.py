@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import VariableType
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import TypeDefinition
 from mb2fmu.units import Exponent, parse_unit
 
 _QUANTITIES_BY_UNIT = (
@@ -85,7 +85,7 @@ class _VariableWithUnit(Protocol):
         """Unit of the values."""
 
 
-def map_units_to_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[str, VariableType]:
+def map_units_to_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[str, TypeDefinition]:
     """Return unit → type, for units that determine their quantity, in the order of first use.
 
     A type is named as its quantity, with the unit behind it if the quantity is measured in several units; an underscore
@@ -95,7 +95,7 @@ def map_units_to_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[
         variables: All of a unit, for their names and units.
     """
     taken = {variable.name for variable in variables}
-    types: dict[str, VariableType] = {}
+    types: dict[str, TypeDefinition] = {}
     for unit in dict.fromkeys(variable.unit for variable in variables):
         what = find_physical_quantity(unit)
         if what is None:
@@ -105,5 +105,5 @@ def map_units_to_quantity_types(variables: Sequence[_VariableWithUnit]) -> dict[
         while name in taken:
             name += "_"
         taken.add(name)
-        types[unit] = VariableType(name, what, unit)
+        types[unit] = TypeDefinition(name, what, unit)
     return types

@@ -18,7 +18,7 @@ import numpy as np
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, find_result_dependencies
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
@@ -32,7 +32,7 @@ _TRANSLATION_MEMBERS = ("f", "s", "v")
 
 
 def form_fmu_terminals(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram
 ) -> tuple[Terminal, ...]:
     """Return the terminals of an FMU: the declared ones, then others in the order of the inputs.
 
@@ -55,7 +55,7 @@ def _convert_declared_terminal(terminal: DeclaredTerminal) -> Terminal:
 
 
 def _input_terminals(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, connected: Collection[str]
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, connected: Collection[str]
 ) -> Iterator[Terminal]:
     """Yield terminals of inputs that no declared terminal contains."""
     entry = program.entries.get("equations")
@@ -90,7 +90,7 @@ def _speeds_of_equations(definition: DeclaredModelContent, equations: EquationsO
 
 
 def _find_input_sign(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, row: int, index: int
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, row: int, index: int
 ) -> MemberKind | None:
     """Return the sign of an input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown."""
     x = [
@@ -116,7 +116,7 @@ def _is_power(force: str, speed: str) -> bool:
 
 
 def _find_coordinate(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program, speed: Speed
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, speed: Speed
 ) -> Coordinate | None:
     """Return the coordinate whose derivative is ``speed``."""
     coordinates = [definition.coordinates[i] for i in equations.q_independent]

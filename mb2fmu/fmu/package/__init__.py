@@ -1,6 +1,6 @@
 """Package: from files to an archive, and back.
 
-Input: ``FileTree``, ``FmuInterface``. Output: an ``.fmu``, or the ``FileTree`` in one.
+Input: ``InMemoryFileTree``, ``FmuInterface``. Output: an ``.fmu``, or the ``InMemoryFileTree`` in one.
 
 Promises: the same files give the same bytes, whatever the day, folder, user or machine; an archive appears whole or
 not at all, and with its report or not at all; what is no FMU is refused. Must not change what is in the files.

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.file_locks import acquire_lock_with_waiting
 from mb2fmu.temporary_files import DISK_FULL_ERRORS, lock_folder, remove_abandoned_folders
 
@@ -130,7 +130,7 @@ def write_file_atomically(path: Path, content: bytes) -> None:
             (private / real.name).replace(real)
 
 
-def write_file_tree(tree: FileTree, folder: Path) -> tuple[Path, ...]:
+def write_file_tree(tree: InMemoryFileTree, folder: Path) -> tuple[Path, ...]:
     """Write files into a folder, each in one step; other files of the folder stay.
 
     Args:

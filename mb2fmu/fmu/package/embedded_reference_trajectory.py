@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 
 REFERENCE_FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
@@ -60,7 +60,7 @@ def form_embedded_reference_files(
     stimuli: TrajectoryTable | None = None,
     origin: str,
     report: bool = True,
-) -> FileTree:
+) -> InMemoryFileTree:
     """Return the folder of the layered standard.
 
     Args:
@@ -85,7 +85,7 @@ def form_embedded_reference_files(
     if stimuli is not None:
         files[_STIMULI_FILE] = _write_held_values(stimuli, interface.experiment.stop).csv()
     files["fmi-ls-manifest.xml"] = _form_manifest(origin, report=report)
-    return FileTree(files).move_under(REFERENCE_FOLDER)
+    return InMemoryFileTree(files).move_under(REFERENCE_FOLDER)
 
 
 def _write_held_values(table: TrajectoryTable, stop: float) -> TrajectoryTable:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 
 MODEL_DESCRIPTION_MEMBER = "modelDescription.xml"
@@ -25,7 +25,7 @@ _ZIP_FILE_MODE = stat.S_IFREG | 0o644
 _MIN_CHECKED_MEMBER_BYTES = 1 << 24
 
 
-def make_fmu_archive(tree: FileTree) -> bytes:
+def make_fmu_archive(tree: InMemoryFileTree) -> bytes:
     """Return the tree as the bytes of an archive; the same tree gives the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -38,7 +38,7 @@ def make_fmu_archive(tree: FileTree) -> bytes:
     return buffer.getvalue()
 
 
-def write_fmu_archive(tree: FileTree, path: Path) -> None:
+def write_fmu_archive(tree: InMemoryFileTree, path: Path) -> None:
     """Write an FMU. An existing file is replaced at the end, in one step, and kept if anything fails.
 
     Args:
@@ -53,7 +53,7 @@ def write_fmu_archive(tree: FileTree, path: Path) -> None:
     write_file_atomically(path, make_fmu_archive(tree))
 
 
-def read_archive(path: Path, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU") -> FileTree:
+def read_archive(path: Path, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU") -> InMemoryFileTree:
     """Read an FMU completely, with all checksums.
 
     Args:
@@ -80,7 +80,7 @@ def read_archive(path: Path, needed: str = MODEL_DESCRIPTION_MEMBER, what: str =
 
 def unpack_archive_bytes(
     content: bytes, where: str, needed: str = MODEL_DESCRIPTION_MEMBER, what: str = "FMU"
-) -> FileTree:
+) -> InMemoryFileTree:
     """Unpack bytes as :func:`read_archive`, of any archive with a ``needed`` member; ``where`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -89,7 +89,7 @@ def unpack_archive_bytes(
             faults = list(_archive_faults(members, needed, what))
             if faults:
                 raise PackageError(f"{where} is not a sound {what}:", faults)
-            return FileTree({m.filename: archive.read(m) for m in members if not m.is_dir()})
+            return InMemoryFileTree({m.filename: archive.read(m) for m in members if not m.is_dir()})
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise PackageError(
             f"{where} is not an {what}:",

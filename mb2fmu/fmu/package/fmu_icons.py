@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface
 
 ICON_SIZE_PX = 400
@@ -38,7 +38,7 @@ _CARD_MARGIN = 16
 _CARD_COLUMNS = 48
 
 
-def make_fmu_pictures(interface: FmuInterface, diagram: str) -> FileTree:
+def make_fmu_pictures(interface: FmuInterface, diagram: str) -> InMemoryFileTree:
     """Return the pictures of an FMU.
 
     Args:
@@ -58,7 +58,7 @@ def make_fmu_pictures(interface: FmuInterface, diagram: str) -> FileTree:
     if drawing is None:
         drawing = etree.fromstring(_draw_name_card(interface, diagram).encode())
     files = {"terminalsAndIcons/icon.png": rasterize_svg(icon, ICON_SIZE_PX), "terminalsAndIcons/icon.svg": icon}
-    return FileTree({**files, **_large_picture_files(interface.target.fmi, drawing)})
+    return InMemoryFileTree({**files, **_large_picture_files(interface.target.fmi, drawing)})
 
 
 def _large_picture_files(fmi: FmiVersion, drawing: etree._Element) -> dict[str, bytes]:

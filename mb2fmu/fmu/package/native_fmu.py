@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Literal
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.package.embedded_reference_trajectory import REFERENCE_FOLDER, REPORT_PATH
 from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER
@@ -31,14 +31,14 @@ _WASI_LICENCES = {
 
 
 def assemble_native_fmu(
-    sources: FileTree,
-    binaries: FileTree,
-    description: FileTree,
+    sources: InMemoryFileTree,
+    binaries: InMemoryFileTree,
+    description: InMemoryFileTree,
     interface: FmuInterface,
     *,
-    drawn: FileTree | None = None,
+    drawn: InMemoryFileTree | None = None,
     compiler: Literal["zig", "cc"] = "zig",
-) -> FileTree:
+) -> InMemoryFileTree:
     """Assemble the core FMU: everything but report and reference.
 
     Args:
@@ -66,17 +66,17 @@ def assemble_native_fmu(
     )
 
 
-def add_documentation_page(core: FileTree, page: bytes) -> FileTree:
+def add_documentation_page(core: InMemoryFileTree, page: bytes) -> InMemoryFileTree:
     """Return the core FMU with a page about it: ``documentation/index.html``.
 
     Args:
         core: Of either backend.
         page: Self-contained HTML.
     """
-    return core.joined(FileTree({REPORT_PATH: page}))
+    return core.joined(InMemoryFileTree({REPORT_PATH: page}))
 
 
-def add_validation_report(core: FileTree, page: bytes, references: FileTree) -> FileTree:
+def add_validation_report(core: InMemoryFileTree, page: bytes, references: InMemoryFileTree) -> InMemoryFileTree:
     """Return the core FMU with its report and its reference trajectory.
 
     Args:
@@ -95,14 +95,14 @@ def add_validation_report(core: FileTree, page: bytes, references: FileTree) -> 
     return add_documentation_page(core, page).joined(references)
 
 
-def remove_validation_report(fmu: FileTree) -> FileTree:
+def remove_validation_report(fmu: InMemoryFileTree) -> InMemoryFileTree:
     """Return the FMU without report and reference: the inverse of :func:`add_validation_report`."""
-    return FileTree(
+    return InMemoryFileTree(
         {path: fmu[path] for path in fmu if path != REPORT_PATH and not path.startswith(f"{REFERENCE_FOLDER}/")}
     )
 
 
-def hash_file_tree(tree: FileTree) -> str:
+def hash_file_tree(tree: InMemoryFileTree) -> str:
     """Return the SHA-256 of the contents, in hexadecimal digits.
 
     It is the hash of the lines that ``sha256sum`` prints for the unpacked files, sorted by path; so it does not depend
@@ -113,7 +113,7 @@ def hash_file_tree(tree: FileTree) -> str:
 
 
 def _misplaced_member_faults(
-    sources: FileTree, binaries: FileTree, description: FileTree, interface: FmuInterface
+    sources: InMemoryFileTree, binaries: InMemoryFileTree, description: InMemoryFileTree, interface: FmuInterface
 ) -> Iterator[Fault]:
     """Yield members that do not belong into this FMU, or not at their place."""
     if MODEL_DESCRIPTION_MEMBER not in description.files:
@@ -131,7 +131,9 @@ def _misplaced_member_faults(
         yield Fault("there are neither sources nor binaries", interface.model_name)
 
 
-def _licence_files(sources: FileTree, binaries: FileTree, compiler: Literal["zig", "cc"]) -> FileTree:
+def _licence_files(
+    sources: InMemoryFileTree, binaries: InMemoryFileTree, compiler: Literal["zig", "cc"]
+) -> InMemoryFileTree:
     """Return licences of the FMU's parts: SPDX identifiers, with the texts."""
     lines = [
         "SPDX-License-Identifier: BSD-3-Clause",
@@ -157,7 +159,7 @@ def _licence_files(sources: FileTree, binaries: FileTree, compiler: Literal["zig
             )
             texts |= {name: _read_zig_licence("lib", "libc", *path) for name, path in _WASI_LICENCES.items()}
     texts["license.txt"] = ("\n".join(lines) + "\n").encode()
-    return FileTree(texts).move_under("documentation/licenses")
+    return InMemoryFileTree(texts).move_under("documentation/licenses")
 
 
 def _read_packaged_licence(name: str) -> bytes:

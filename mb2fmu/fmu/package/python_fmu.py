@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 
 from mb2fmu.errors import Fault, PackageError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.package.fmu_archive import MODEL_DESCRIPTION_MEMBER, unpack_archive_bytes
 from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pythonfmu_licence, run_pythonfmu_builder
@@ -38,7 +38,9 @@ documentation/index.html, where it shows a motion, contains three.js (MIT, see t
 """
 
 
-def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInterface) -> FileTree:
+def build_python_fmu(
+    sources: InMemoryFileTree, description: InMemoryFileTree, interface: FmuInterface
+) -> InMemoryFileTree:
     """Build the core FMU.
 
     Args:
@@ -72,14 +74,14 @@ def build_python_fmu(sources: FileTree, description: FileTree, interface: FmuInt
     }
     platforms = ", ".join(sorted({path.split("/")[1] for path in binaries}))
     facts = {"version": pythonfmu_version(), "platforms": platforms}
-    documents = FileTree(
+    documents = InMemoryFileTree(
         {
             "documentation/externalDependencies.txt": _DEPENDENCY_NOTE.format(**facts).encode(),
             "documentation/licenses/license.txt": _LICENCE_NOTE.format(**facts).encode(),
             "documentation/licenses/pythonfmu-LICENSE.txt": read_pythonfmu_licence(),
         }
     )
-    return FileTree(kept).joined(description).joined(documents)
+    return InMemoryFileTree(kept).joined(description).joined(documents)
 
 
 PATCHED_FUNCTION = b"finalizePythonInterpreter"

@@ -23,7 +23,7 @@ from mb2fmu.fmu.runner.fmpy_instances import (
 )
 
 
-class ApiSession:
+class ApiCallSession:
     """One instance of an FMU (or several in sequence), with its saved state.
 
     Args:

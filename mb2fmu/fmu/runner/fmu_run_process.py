@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.api_call_sessions import ApiSession
+from mb2fmu.fmu.runner.api_call_sessions import ApiCallSession
 from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, FmuMessageLog
 
 
@@ -81,7 +81,7 @@ def run_fmu_process_request(request_file: Path) -> None:
                 break
         else:
             for name, operations in request["sessions"].items():
-                outcome["sessions"][name] = ApiSession(request, log).run(operations)
+                outcome["sessions"][name] = ApiCallSession(request, log).run(operations)
         for other in others:
             other.free()
     (folder / "outcome.json").write_text(json.dumps(outcome), encoding="utf-8")

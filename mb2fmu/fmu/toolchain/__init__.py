@@ -14,8 +14,8 @@ from mb2fmu.fmu.toolchain.compiled_integrator import (
     compile_explicit_integrator,
     compile_implicit_integrator,
 )
-from mb2fmu.fmu.toolchain.compilers import Compiler, default_compiler
-from mb2fmu.fmu.toolchain.fmu_build_folder import BuildSpecification
+from mb2fmu.fmu.toolchain.compilers import Compiler, choose_default_compiler
+from mb2fmu.fmu.toolchain.fmu_build_folder import CompilationSettings
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
 from mb2fmu.fmu.toolchain.host_library_compilation import (
     compile_library,
@@ -26,7 +26,7 @@ from mb2fmu.fmu.toolchain.pythonfmu_builder import pythonfmu_version, read_pytho
 from mb2fmu.fmu.toolchain.target_platforms import (
     PLATFORMS,
     WASM_COMPONENT_FOLDER,
-    Platform,
+    TargetPlatform,
     host_platform,
     parse_platforms,
     separate_wasm_platform,
@@ -37,13 +37,14 @@ from mb2fmu.fmu.toolchain.wasm_page_compilation import compile_wasm_module
 __all__ = [
     "PLATFORMS",
     "WASM_COMPONENT_FOLDER",
-    "BuildSpecification",
+    "CompilationSettings",
     "CompileObserver",
     "CompiledEntryPoint",
     "CompiledIntegrator",
     "Compiler",
     "FmuCompilation",
-    "Platform",
+    "TargetPlatform",
+    "choose_default_compiler",
     "compile_entry_point",
     "compile_explicit_integrator",
     "compile_fmu_binaries",
@@ -52,7 +53,6 @@ __all__ = [
     "compile_library_bytes",
     "compile_wasm_component",
     "compile_wasm_module",
-    "default_compiler",
     "find_wasm_tools",
     "host_platform",
     "load_library_bytes",

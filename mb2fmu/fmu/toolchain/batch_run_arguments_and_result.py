@@ -28,7 +28,7 @@ class BatchRunStruct(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchTimeGrid:
+class BatchRunTimeGrid:
     """Time range and communication points, the same for all instances.
 
     Attributes:
@@ -53,7 +53,7 @@ class BatchTimeGrid:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BatchResult:
+class BatchRunResult:
     """States of instances at the end; NaN from where one ended early.
 
     Attributes:
@@ -73,7 +73,7 @@ class BatchResult:
     no_derivatives: tuple[str, ...] = ()
 
 
-class BatchArguments:
+class BatchRunArguments:
     """Input of the C function, and room for its answer.
 
     Attributes:
@@ -96,7 +96,7 @@ class BatchArguments:
         self,
         x0: Floats,
         p: Floats,
-        time_grid: BatchTimeGrid,
+        time_grid: BatchRunTimeGrid,
         widths: tuple[int, int, int],
         n_y: int,
         *,
@@ -131,7 +131,7 @@ class BatchArguments:
             *(array.ctypes.data for array in room),
         )  # fmt: skip
 
-    def read_batch_result(self, last_messages: Mapping[int, str] = MappingProxyType({})) -> BatchResult:
+    def read_batch_result(self, last_messages: Mapping[int, str] = MappingProxyType({})) -> BatchRunResult:
         """Return the answer of the C function.
 
         Args:
@@ -143,4 +143,4 @@ class BatchArguments:
         )
         failed = np.flatnonzero(self._why)
         self._end_x[failed] = self._end_y[failed] = np.nan
-        return BatchResult(self._end_x, self._end_y, self._path_x, self._path_y, messages)
+        return BatchRunResult(self._end_x, self._end_y, self._path_x, self._path_y, messages)

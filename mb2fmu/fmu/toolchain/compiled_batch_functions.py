@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.emit_c import PROCESSOR_PROBE, emit_batch_library, emit_cpu_feature_probe
-from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, default_compiler
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, choose_default_compiler
 from mb2fmu.fmu.toolchain.fmu_compilation import compile_fmu_binaries
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.temporary_files import make_temporary_folder
@@ -36,7 +36,7 @@ class CompiledEntryPoint:
         library: The compiled library.
     """
 
-    def __init__(self, program: Program, entry: str, library: ctypes.CDLL) -> None:
+    def __init__(self, program: ScalarProgram, entry: str, library: ctypes.CDLL) -> None:
         layout = program.layout
         self.labels = program.entries[entry].labels
         named = (layout.states, layout.inputs, layout.parameters, layout.memory, layout.seeds)
@@ -131,7 +131,7 @@ def _read_arguments(own: _ThreadBuffers, values: Sequence[npt.ArrayLike]) -> tup
 
 
 def compile_entry_point(
-    program: Program, entry: str = "rhs", compiler: Compiler | None = None, variant: Variant | None = None
+    program: ScalarProgram, entry: str = "rhs", compiler: Compiler | None = None, variant: Variant | None = None
 ) -> CompiledEntryPoint:
     """Compile an entry point for the running machine.
 
@@ -153,9 +153,9 @@ def compile_entry_point(
     )
 
 
-def compile_and_load_library(sources: FileTree, compiler: Compiler | None, variant: Variant) -> ctypes.CDLL:
+def compile_and_load_library(sources: InMemoryFileTree, compiler: Compiler | None, variant: Variant) -> ctypes.CDLL:
     """Compile sources for the running machine, and load them."""
-    compiler = compiler or default_compiler()
+    compiler = compiler or choose_default_compiler()
     tree = compile_fmu_binaries(sources, "batch", [host_platform()], fmi=3, compiler=compiler, variant=variant)
     (content,) = tree.files.values()
     with make_temporary_folder("load what was compiled") as folder:  # Windows does not remove a library that is in use

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.emit_c import emit_batch_integrator
 from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import (
-    BatchArguments,
-    BatchResult,
+    BatchRunArguments,
+    BatchRunResult,
     BatchRunStruct,
-    BatchTimeGrid,
+    BatchRunTimeGrid,
 )
 from mb2fmu.fmu.toolchain.compiled_batch_functions import compile_and_load_library, find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant
@@ -31,7 +31,7 @@ class CompiledIntegrator:
         library: The compiled library.
     """
 
-    def __init__(self, program: Program, library: ctypes.CDLL) -> None:
+    def __init__(self, program: ScalarProgram, library: ctypes.CDLL) -> None:
         layout = program.layout
         self._widths = (len(layout.states), len(layout.inputs), len(layout.parameters))
         self._outputs = len(program.entries["outputs"].results) if "outputs" in program.entries else 0
@@ -42,8 +42,8 @@ class CompiledIntegrator:
         self._memory = int(library.mb2fmu_ensemble_memory())
 
     def __call__(
-        self, x0: Floats, p: Floats, time_grid: BatchTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
-    ) -> BatchResult:
+        self, x0: Floats, p: Floats, time_grid: BatchRunTimeGrid, *, states: bool = False, outputs: Sequence[int] = ()
+    ) -> BatchRunResult:
         """Move instances to their last communication points.
 
         Args:
@@ -56,14 +56,14 @@ class CompiledIntegrator:
         Raises:
             ValueError: If shapes do not fit.
         """
-        arguments = BatchArguments(x0, p, time_grid, self._widths, self._outputs, states=states, outputs=outputs)
+        arguments = BatchRunArguments(x0, p, time_grid, self._widths, self._outputs, states=states, outputs=outputs)
         memory = np.empty(self._memory)
         self._function(ctypes.byref(arguments.record), 0, len(x0), memory.ctypes.data)
         return arguments.read_batch_result()
 
 
 def compile_explicit_integrator(
-    program: Program,
+    program: ScalarProgram,
     compiler: Compiler | None = None,
     variant: Variant | None = None,
     *,

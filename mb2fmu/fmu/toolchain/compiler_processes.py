@@ -47,20 +47,20 @@ class CompilerProcesses:
         try:
             process = self._started(command, work, variables)
         except OSError as error:
-            raise command_failure_error(what, command, f"cannot be started: {error}", "") from error
+            raise make_command_failure_error(what, command, f"cannot be started: {error}", "") from error
         if process is None:
-            raise command_failure_error(what, command, "was not begun any more", "")
+            raise make_command_failure_error(what, command, "was not begun any more", "")
         try:
             printed, _ = process.communicate(timeout=COMPILER_TIME_LIMIT_S)
         except subprocess.TimeoutExpired as late:
-            raise command_failure_error(
+            raise make_command_failure_error(
                 what, command, f"did not finish within {COMPILER_TIME_LIMIT_S:g} s", ""
             ) from late
         finally:
             self._ended(process)
         output = printed.decode(errors="replace").strip()
         if process.returncode != 0:
-            raise command_failure_error(what, command, describe_process_end(process.returncode), output)
+            raise make_command_failure_error(what, command, describe_process_end(process.returncode), output)
         return output
 
     def stop(self) -> None:
@@ -107,7 +107,7 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def command_failure_error(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
+def make_command_failure_error(what: str, command: Sequence[str], how: str, output: str) -> ToolError:
     """Return the error of a failed command: platform, command, and its output."""
     text = f"{how} from {shlex.join(command)}"
     remedy = ""

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.toolchain.target_platforms import Platform, host_platform
+from mb2fmu.fmu.toolchain.target_platforms import TargetPlatform, host_platform
 
 Compiler = Literal["zig", "cc"]
 Variant = Literal["any", "avx2", "avx512"]
@@ -117,7 +117,7 @@ def find_compiler(compiler: Compiler) -> InstalledCompiler:
     return _find_zig() if compiler == "zig" else _find_system_compiler(os.environ.get("CC", ""))
 
 
-def default_compiler() -> Compiler:
+def choose_default_compiler() -> Compiler:
     """Return the compiler to use if none is requested: zig, or the system's if only that is installed."""
     if importlib.util.find_spec("ziglang") is None:
         with suppress(ToolError):
@@ -166,7 +166,7 @@ def _find_system_compiler(named: str) -> InstalledCompiler:
         errors="replace",
         timeout=60,
         check=False,
-        env=inherited_environment() | {"LC_ALL": "C"},
+        env=select_inherited_environment() | {"LC_ALL": "C"},
     )
     return InstalledCompiler(
         "cc", command, f"{shlex.join([Path(found).resolve().name, *words[1:]])}: {done.stdout.strip()}"
@@ -180,7 +180,7 @@ def _missing_compiler_error(what: str, remedy: str) -> ToolError:
 
 def compiler_options(
     compiler: Compiler,
-    platform: Platform,
+    platform: TargetPlatform,
     *,
     fast: bool,
     variant: Variant = "any",
@@ -218,7 +218,7 @@ def compiler_options(
     return words
 
 
-def host_compiler_options(compiler: Compiler, platform: Platform, *, often: bool) -> tuple[str, ...]:
+def host_compiler_options(compiler: Compiler, platform: TargetPlatform, *, often: bool) -> tuple[str, ...]:
     """Return the options for code that runs on this machine only.
 
     Args:
@@ -233,12 +233,12 @@ def host_compiler_options(compiler: Compiler, platform: Platform, *, often: bool
     return (*_target_options(compiler, platform), *_LANGUAGE_OPTIONS, "-ffp-contract=off", *quickly)
 
 
-def processor_variants(platform: Platform) -> tuple[Variant, ...]:
+def processor_variants(platform: TargetPlatform) -> tuple[Variant, ...]:
     """Return the kinds of processors of a platform for which equations are compiled."""
     return ("any", "avx2") if platform.processor == "x86_64" else ("any",)
 
 
-def linker_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+def linker_options(compiler: Compiler, platform: TargetPlatform, identifier: str) -> tuple[str, ...]:
     """Return the linker's options besides objects and destination; they contain no path.
 
     Args:
@@ -252,7 +252,7 @@ def linker_options(compiler: Compiler, platform: Platform, identifier: str) -> t
     return (*_target_options(compiler, platform), *_shared_library_options(compiler, platform, identifier))
 
 
-def _target_options(compiler: Compiler, platform: Platform) -> tuple[str, ...]:
+def _target_options(compiler: Compiler, platform: TargetPlatform) -> tuple[str, ...]:
     """Return the options that choose a platform; raise if the system's compiler would have to build for another."""
     if compiler == "cc" and platform is not host_platform():
         raise ToolError(
@@ -268,7 +268,7 @@ def _system_compiler_remedy() -> str:
     return "use the compiler zig" if there else f"{_ZIG_INSTALL_COMMAND}: the compiler zig builds for it"
 
 
-def _shared_library_options(compiler: Compiler, platform: Platform, identifier: str) -> tuple[str, ...]:
+def _shared_library_options(compiler: Compiler, platform: TargetPlatform, identifier: str) -> tuple[str, ...]:
     """Return the options that link a shared library without debug information and without paths."""
     # Else zig would build its library of that sanitizer, the first time.
     plain = ("-fno-sanitize=undefined",) if compiler == "zig" else ()
@@ -291,7 +291,7 @@ def compiler_environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
         zig_cache: Where zig keeps the C libraries that it builds once for each platform.
         scratch: For everything else that it writes.
     """
-    return inherited_environment() | {
+    return select_inherited_environment() | {
         "LC_ALL": "C",
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch)),
         "ZIG_GLOBAL_CACHE_DIR": str(zig_cache),
@@ -299,6 +299,6 @@ def compiler_environment(zig_cache: Path, scratch: Path) -> dict[str, str]:
     }
 
 
-def inherited_environment() -> dict[str, str]:
+def select_inherited_environment() -> dict[str, str]:
     """Return the part of the caller's environment that a compiler needs; Windows treats ``Path`` and ``PATH`` alike."""
     return {name: value for name, value in os.environ.items() if name.upper() in _KEPT_VARIABLES}

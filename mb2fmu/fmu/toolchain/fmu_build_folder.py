@@ -1,4 +1,4 @@
-"""``BuildFolder``: compile and link the translation units of an FMU for one platform, in the background.
+"""``FmuBuildFolder``: compile and link the translation units of an FMU for one platform, in the background.
 
 A translation unit that was compiled before, with the same words to the compiler and the same files included, is not
 compiled again: the object is kept under the hash of these. The runtime (``unit.c``) includes nothing of a model but its
@@ -20,9 +20,9 @@ from mb2fmu.fmu.emit_c import (
     list_translation_units,
     translation_unit_has_derivatives,
 )
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
-from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, make_command_failure_error
 from mb2fmu.fmu.toolchain.compilers import (
     CompilationEffort,
     Compiler,
@@ -32,7 +32,7 @@ from mb2fmu.fmu.toolchain.compilers import (
     compiler_options,
     processor_variants,
 )
-from mb2fmu.fmu.toolchain.target_platforms import Platform
+from mb2fmu.fmu.toolchain.target_platforms import TargetPlatform
 from mb2fmu.temporary_files import make_temporary_folder, translate_disk_errors
 
 MAIN_TRANSLATION_UNIT = "sources/unit.c"
@@ -42,7 +42,7 @@ _OBJECT_CACHE_VERSION = "mb2fmu object 1"
 
 
 @dataclass(frozen=True, slots=True)
-class BuildSpecification:
+class CompilationSettings:
     """Everything about a build except its sources.
 
     Attributes:
@@ -74,7 +74,7 @@ class TranslationUnit:
 
 
 def list_platform_translation_units(
-    sources: FileTree, order: BuildSpecification, platform: Platform
+    sources: InMemoryFileTree, order: CompilationSettings, platform: TargetPlatform
 ) -> tuple[TranslationUnit, ...]:
     """Return the translation units of a platform, in linking order.
 
@@ -103,7 +103,7 @@ def list_platform_translation_units(
     return tuple(found)
 
 
-def list_compiler_input_files(sources: FileTree) -> list[str]:
+def list_compiler_input_files(sources: InMemoryFileTree) -> list[str]:
     """Return the files that compilers read; shared libraries have no name prefix, so that file is left out."""
     return [
         path for path in sources if path.endswith((".c", ".h", ".inc")) and path != f"sources/{FUNCTION_NAMES_HEADER}"
@@ -113,7 +113,7 @@ def list_compiler_input_files(sources: FileTree) -> list[str]:
 _INCLUDE_PATTERN = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
-def collect_included_files(sources: FileTree, path: str) -> dict[str, bytes]:
+def collect_included_files(sources: InMemoryFileTree, path: str) -> dict[str, bytes]:
     """Return the files that the compilation of one file reads: the file and all that it includes.
 
     Args:
@@ -132,7 +132,7 @@ def collect_included_files(sources: FileTree, path: str) -> dict[str, bytes]:
     return found
 
 
-class BuildFolder:
+class FmuBuildFolder:
     """Folder in which an FMU is compiled for one platform; it exists as long as there is work in it.
 
     Args:
@@ -148,8 +148,8 @@ class BuildFolder:
 
     def __init__(
         self,
-        order: BuildSpecification,
-        platform: Platform,
+        order: CompilationSettings,
+        platform: TargetPlatform,
         linker_arguments: tuple[str, ...],
         tool: InstalledCompiler,
         objects: CompiledFileCache,
@@ -167,7 +167,7 @@ class BuildFolder:
         self._kept = objects
         self._objects: dict[str, Future[None]] = {}
 
-    def begin(self, sources: FileTree) -> None:
+    def begin(self, sources: InMemoryFileTree) -> None:
         """Compile the new translation units in the background; files that were there before must be the same."""
         with translate_disk_errors(_ACTION, self._work):
             for path in list_compiler_input_files(sources):
@@ -189,7 +189,7 @@ class BuildFolder:
             )
             self._objects[each.name] = self._processors.submit(self._compile, each, key)
 
-    def finish_library(self, sources: FileTree) -> bytes:
+    def finish_library(self, sources: InMemoryFileTree) -> bytes:
         """Compile the rest, wait, and link.
 
         Raises:
@@ -204,7 +204,7 @@ class BuildFolder:
         command = [*self._tool.command, *self._linker_arguments, *names, "-o", result.name, "-lm"]
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
-            raise command_failure_error(str(platform), command, "made no library", output)
+            raise make_command_failure_error(str(platform), command, "made no library", output)
         with translate_disk_errors(_ACTION, self._work):
             return result.read_bytes()
 

@@ -15,18 +15,18 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache, hash_texts_and_files
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options
 from mb2fmu.fmu.toolchain.fmu_build_folder import (
     MAIN_TRANSLATION_UNIT,
-    BuildFolder,
-    BuildSpecification,
+    CompilationSettings,
+    FmuBuildFolder,
     list_compiler_input_files,
     list_platform_translation_units,
 )
-from mb2fmu.fmu.toolchain.target_platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, Platform
+from mb2fmu.fmu.toolchain.target_platforms import AARCH64_DARWIN, PLATFORMS, X86_64_DARWIN, TargetPlatform
 from mb2fmu.fmu.user_cache import cache_folder
 
 _BINARIES_CACHE_VERSION = b"mb2fmu binaries 4"
@@ -36,24 +36,24 @@ _BEGUN_CACHE_VERSION = b"mb2fmu begun 3"
 class CompileObserver(Protocol):
     """Protocol: is notified how compiling goes on, from several threads but one at a time."""
 
-    def started(self, platform: Platform) -> None:
+    def started(self, platform: TargetPlatform) -> None:
         """Note that the FMU is being compiled for this platform."""
 
-    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+    def finished(self, platform: TargetPlatform, seconds: float, *, cached: bool) -> None:
         """Note that a binary is there, compiled or (``cached``) from an earlier time."""
 
 
 def compile_fmu_binaries(
-    sources: FileTree,
+    sources: InMemoryFileTree,
     identifier: str,
-    platforms: Iterable[Platform],
+    platforms: Iterable[TargetPlatform],
     *,
     fmi: Literal[2, 3],
     compiler: Compiler = "zig",
     fast: bool = False,
     variant: Variant = "any",
     observer: CompileObserver | None = None,
-) -> FileTree:
+) -> InMemoryFileTree:
     """Compile an FMU.
 
     Args:
@@ -73,7 +73,7 @@ def compile_fmu_binaries(
     Raises:
         ToolError: If there is no compiler, or it fails: with command, exit code and output, for each platform.
     """
-    with FmuCompilation(BuildSpecification(identifier, compiler, fast, variant), platforms, observer) as compilation:
+    with FmuCompilation(CompilationSettings(identifier, compiler, fast, variant), platforms, observer) as compilation:
         return compilation.finish(sources, fmi)
 
 
@@ -93,7 +93,7 @@ class FmuCompilation:
     """
 
     def __init__(
-        self, order: BuildSpecification, platforms: Iterable[Platform], observer: CompileObserver | None = None
+        self, order: CompilationSettings, platforms: Iterable[TargetPlatform], observer: CompileObserver | None = None
     ) -> None:
         self._order = order
         self._platforms = [each for each in PLATFORMS if each in set(platforms)]
@@ -111,9 +111,9 @@ class FmuCompilation:
         self._lock = threading.Lock()
         self._processes = CompilerProcesses()
         self._processors = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
-        self._workshops: dict[Platform, BuildFolder] = {}
-        self._begun = FileTree({})
-        self._marks: dict[Platform, list[str]] = {}
+        self._workshops: dict[TargetPlatform, FmuBuildFolder] = {}
+        self._begun = InMemoryFileTree({})
+        self._marks: dict[TargetPlatform, list[str]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +125,7 @@ class FmuCompilation:
         for workshop in self._workshops.values():
             workshop.clear()
 
-    def begin(self, sources: FileTree) -> None:
+    def begin(self, sources: InMemoryFileTree) -> None:
         """Compile translation units in the background; all their includes must be there.
 
         Where an FMU that began like this was built before nothing is done: the whole of it will be there.
@@ -137,7 +137,7 @@ class FmuCompilation:
             if self._marked.get(mark) is None:
                 self._workshop(platform).begin(self._begun)
 
-    def finish(self, sources: FileTree, fmi: Literal[2, 3]) -> FileTree:
+    def finish(self, sources: InMemoryFileTree, fmi: Literal[2, 3]) -> InMemoryFileTree:
         """Compile the rest.
 
         Args:
@@ -154,7 +154,7 @@ class FmuCompilation:
             raise ValueError(f"needs {MAIN_TRANSLATION_UNIT}")
         sources = self._begun.joined(sources)
         built = self._side_by_side(sources)
-        return FileTree(
+        return InMemoryFileTree(
             {
                 f"binaries/{each.folder(fmi)}/{self._order.identifier}{each.extension}": _platform_binary(
                     each, built, fmi
@@ -163,10 +163,10 @@ class FmuCompilation:
             }
         )
 
-    def _side_by_side(self, sources: FileTree) -> dict[Platform, bytes]:
+    def _side_by_side(self, sources: InMemoryFileTree) -> dict[TargetPlatform, bytes]:
         """Return all platforms; after a failure no further one is begun, and all failures are reported."""
         with ThreadPoolExecutor(max_workers=min(len(self._platforms), os.cpu_count() or 1) or 1) as threads:
-            futures: dict[Platform, Future[bytes]] = {
+            futures: dict[TargetPlatform, Future[bytes]] = {
                 each: threads.submit(self._library, each, sources) for each in self._platforms
             }
             try:
@@ -187,7 +187,7 @@ class FmuCompilation:
             raise ToolError(f"{self._order.identifier} could not be compiled with {version}:", faults)
         return {platform: future.result() for platform, future in futures.items()}
 
-    def _library(self, platform: Platform, sources: FileTree) -> bytes:
+    def _library(self, platform: TargetPlatform, sources: InMemoryFileTree) -> bytes:
         """Return the library for one platform."""
         begin = time.monotonic()
         if self._observer:
@@ -206,20 +206,20 @@ class FmuCompilation:
                 self._observer.finished(platform, time.monotonic() - begin, cached=cached)
         return content
 
-    def _workshop(self, platform: Platform) -> BuildFolder:
+    def _workshop(self, platform: TargetPlatform) -> FmuBuildFolder:
         """Return the workshop of a platform, made once."""
         with self._lock:
             if platform not in self._workshops:
                 zig, processors = self._cache / "zig", self._processors
                 linker_arguments = self._linker_arguments[platform]
                 tool, objects = self._tool, self._objects
-                made = BuildFolder(
+                made = FmuBuildFolder(
                     self._order, platform, linker_arguments, tool, objects, zig, processors, self._processes
                 )
                 self._workshops[platform] = made
             return self._workshops[platform]
 
-    def _key(self, platform: Platform, sources: FileTree, kind: bytes) -> str:
+    def _key(self, platform: TargetPlatform, sources: InMemoryFileTree, kind: bytes) -> str:
         """Return a hash of everything that these sources' binaries depend on."""
         texts = [self._tool.version, *self._linker_arguments[platform]]
         made = list_platform_translation_units(sources, self._order, platform)
@@ -227,7 +227,7 @@ class FmuCompilation:
         return hash_texts_and_files(kind, texts, {path: sources[path] for path in list_compiler_input_files(sources)})
 
 
-def _platform_binary(platform: Platform, built: Mapping[Platform, bytes], fmi: int) -> bytes:
+def _platform_binary(platform: TargetPlatform, built: Mapping[TargetPlatform, bytes], fmi: int) -> bytes:
     """Return the binary of a platform; FMI 2 on macOS has one file for both processors."""
     if fmi == 2 and platform is X86_64_DARWIN and AARCH64_DARWIN in built:
         return join_universal_binary([built[X86_64_DARWIN], built[AARCH64_DARWIN]])

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
-from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, command_failure_error
+from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses, make_command_failure_error
 from mb2fmu.fmu.toolchain.compilers import (
     Compiler,
+    choose_default_compiler,
     compiler_environment,
-    default_compiler,
     find_compiler,
     host_compiler_options,
     linker_options,
@@ -43,7 +43,7 @@ def compile_library_bytes(
         ToolError: If there is no compiler, or it fails.
         PlatformError: If no compiler knows this machine.
     """
-    compiler = compiler or default_compiler()
+    compiler = compiler or choose_default_compiler()
     tool, platform = find_compiler(compiler), host_platform()
     units = sorted(path for path in sources if path.endswith(".c"))
     options = [*host_compiler_options(compiler, platform, often=often), *linker_options(compiler, platform, name)]
@@ -62,7 +62,7 @@ def compile_library_bytes(
             command, work, compiler_environment(cache_folder() / "zig", work), str(platform)
         )
         if not result.is_file():
-            raise command_failure_error(str(platform), command, "made no library", output)
+            raise make_command_failure_error(str(platform), command, "made no library", output)
         content = result.read_bytes()
     storage.put(key, content)
     return content

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError, describe_process_end
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.temporary_files import make_temporary_folder
 
 BUILDER_TIME_LIMIT_S = 120.0
@@ -28,7 +28,7 @@ FmuBuilder.build_FMU(script, dest=destination, project_files=project_files)
 """
 
 
-def run_pythonfmu_builder(sources: FileTree, script: str) -> bytes:
+def run_pythonfmu_builder(sources: InMemoryFileTree, script: str) -> bytes:
     """Pack Python sources with pythonfmu.
 
     Args:

@@ -20,7 +20,7 @@ System = Literal["linux", "windows", "darwin"]
 
 
 @dataclass(frozen=True, slots=True)
-class Platform:
+class TargetPlatform:
     """One kind of machine.
 
     Attributes:
@@ -58,12 +58,12 @@ class Platform:
         return self.fmi2 if fmi == 2 else self.name
 
 
-X86_64_LINUX = Platform("x86_64", "linux", "x86_64-linux-gnu.2.17", "linux64", ".so")
-X86_64_WINDOWS = Platform("x86_64", "windows", "x86_64-windows-gnu", "win64", ".dll")
-X86_64_DARWIN = Platform("x86_64", "darwin", "x86_64-macos.10.15", "darwin64", ".dylib")
-AARCH64_LINUX = Platform("aarch64", "linux", "aarch64-linux-gnu.2.17", "aarch64-linux", ".so")
-AARCH64_WINDOWS = Platform("aarch64", "windows", "aarch64-windows-gnu", "aarch64-windows", ".dll")
-AARCH64_DARWIN = Platform("aarch64", "darwin", "aarch64-macos.11.0", "aarch64-darwin", ".dylib")
+X86_64_LINUX = TargetPlatform("x86_64", "linux", "x86_64-linux-gnu.2.17", "linux64", ".so")
+X86_64_WINDOWS = TargetPlatform("x86_64", "windows", "x86_64-windows-gnu", "win64", ".dll")
+X86_64_DARWIN = TargetPlatform("x86_64", "darwin", "x86_64-macos.10.15", "darwin64", ".dylib")
+AARCH64_LINUX = TargetPlatform("aarch64", "linux", "aarch64-linux-gnu.2.17", "aarch64-linux", ".so")
+AARCH64_WINDOWS = TargetPlatform("aarch64", "windows", "aarch64-windows-gnu", "aarch64-windows", ".dll")
+AARCH64_DARWIN = TargetPlatform("aarch64", "darwin", "aarch64-macos.11.0", "aarch64-darwin", ".dylib")
 
 PLATFORMS = (X86_64_LINUX, X86_64_WINDOWS, X86_64_DARWIN, AARCH64_LINUX, AARCH64_WINDOWS, AARCH64_DARWIN)
 """All of them, in the order in which they are built and listed."""
@@ -82,7 +82,7 @@ _PROCESSORS = MappingProxyType(
 _SYSTEMS = MappingProxyType({"linux": "linux", "win32": "windows", "cygwin": "windows", "darwin": "darwin"})
 
 
-def host_platform() -> Platform:
+def host_platform() -> TargetPlatform:
     """Return the platform of the running Python.
 
     Raises:
@@ -106,7 +106,7 @@ def host_platform() -> Platform:
     return found[0]
 
 
-def parse_platforms(text: str) -> tuple[Platform, ...]:
+def parse_platforms(text: str) -> tuple[TargetPlatform, ...]:
     """Read a platform as users write it.
 
     Args:
@@ -120,7 +120,7 @@ def parse_platforms(text: str) -> tuple[Platform, ...]:
         PlatformError: With every name that is not known.
     """
     names = [name.strip().lower() for name in text.split(",")]
-    chosen: set[Platform] = set()
+    chosen: set[TargetPlatform] = set()
     faults = []
     for name in names:
         if name == "all":

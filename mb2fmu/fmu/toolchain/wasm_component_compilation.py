@@ -9,7 +9,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 
 from mb2fmu.deferred_imports import require_packages
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import compiler_environment, find_compiler
@@ -26,7 +26,7 @@ _COMPONENT_OPTIONS = (
 WebAssembly computes as IEEE 754 says, so that results have the bits of the native FMU."""
 
 
-def compile_wasm_component(sources: FileTree, units: Sequence[str], world: str) -> bytes:
+def compile_wasm_component(sources: InMemoryFileTree, units: Sequence[str], world: str) -> bytes:
     """Compile, link, and wrap the module as a component; the same sources give the same bytes.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mb2fmu.errors import ToolError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache, compute_cache_key
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import InstalledCompiler, compiler_environment, find_compiler
@@ -18,7 +18,7 @@ _WEB_OPTIONS = (
 """WebAssembly has no fused multiply-adds and computes as IEEE 754 says: results have the bits of the native FMU."""
 
 
-def compile_wasm_module(sources: FileTree) -> bytes | None:
+def compile_wasm_module(sources: InMemoryFileTree) -> bytes | None:
     """Compile and link the module; the same sources give the same bytes.
 
     Args:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mb2fmu.compiler import events
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import DeclaredModelContent
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
@@ -44,7 +44,9 @@ def list_event_sources(derivation: Derivation) -> tuple[tuple[str, str], ...]:
     return tuple((kind, name) for kind, found in names.items() for name in found)
 
 
-def add_discrete_modes(definition: DeclaredModelContent, equations: EquationsOfMotion, program: Program) -> Program:
+def add_discrete_modes(
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram
+) -> ScalarProgram:
     """Return a program with modes, surfaces divided by natural magnitudes; the very same one if nothing switches.
 
     Args:
@@ -55,7 +57,7 @@ def add_discrete_modes(definition: DeclaredModelContent, equations: EquationsOfM
     independent = [definition.speeds[i] for i in equations.u_independent]
     states = (*definition.coordinates, *independent, *definition.auxiliary_states)
 
-    def sizes(frozen: Program) -> tuple[float, ...]:
+    def sizes(frozen: ScalarProgram) -> tuple[float, ...]:
         """Return the natural size of each surface of the program with modes."""
         seen, n = make_evaluator(frozen, "surfaces"), len(frozen.entries["indicators"].results)
         modes = [0.0] * len(frozen.layout.memory)

@@ -11,7 +11,7 @@ import mb2fmu.model
 from mb2fmu import robots
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.mechanism import Mechanism
@@ -136,7 +136,7 @@ class _FormulationChoice:
     """
 
     equations: EquationsOfMotion
-    program: Program
+    program: ScalarProgram
     why: str
 
 

@@ -14,8 +14,8 @@ from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
-    from mb2fmu.compiler.program.scalar_program import Program
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.compiler.program.scalar_program import ScalarProgram
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
@@ -67,7 +67,7 @@ class Derivation:
     mechanism: Mechanism
     equations: EquationsOfMotion
     program: CompilableProgram
-    program_with_modes: Program
+    program_with_modes: ScalarProgram
     timings: tuple[StageTime, ...]
     why: str = ""
     treated: str = ""
@@ -105,11 +105,11 @@ class FmuBuild:
 
     derivation: Derivation
     interface: FmuInterface
-    sources: FileTree
-    description: FileTree
-    binaries: FileTree
+    sources: InMemoryFileTree
+    description: InMemoryFileTree
+    binaries: InMemoryFileTree
     scene: Scene | None
-    core: FileTree
+    core: InMemoryFileTree
     timings: tuple[StageTime, ...]
     live: PageFmuData | None = None
 

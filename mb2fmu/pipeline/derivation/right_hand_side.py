@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_discrete_memory
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import RightHandSideAccuracy
@@ -21,11 +21,11 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class CompilableProgram(Program):
+class CompilableProgram(ScalarProgram):
     """The program of a model, which can be compiled; defined here because the toolchain comes after the lowering."""
 
     @classmethod
-    def of(cls, program: Program) -> CompilableProgram:
+    def of(cls, program: ScalarProgram) -> CompilableProgram:
         """Return the program as one that can be compiled."""
         return cls(**{field.name: getattr(program, field.name) for field in fields(program)})
 

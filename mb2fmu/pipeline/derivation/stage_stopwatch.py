@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
 
 if TYPE_CHECKING:
-    from mb2fmu.fmu.toolchain import Platform
+    from mb2fmu.fmu.toolchain import TargetPlatform
 
 
 class StageStopwatch:
@@ -50,10 +50,10 @@ class PlatformStopwatch:
     def __init__(self, observer: StageObserver) -> None:
         self._observer = observer
 
-    def started(self, platform: Platform) -> None:
+    def started(self, platform: TargetPlatform) -> None:
         """Note that compilation for a platform begins."""
         self._observer.started(f"compile for {platform}")
 
-    def finished(self, platform: Platform, seconds: float, *, cached: bool) -> None:
+    def finished(self, platform: TargetPlatform, seconds: float, *, cached: bool) -> None:
         """Note that a binary is there, compiled now or before."""
         self._observer.finished(StageTime(f"compile for {platform}", seconds, was_cached=cached))

@@ -19,7 +19,7 @@ from mb2fmu.pipeline.fmu_build.model_scene import build_model_scene
 from mb2fmu.visualization.scene.scene_pose_trajectories import sample_experiment_inputs
 
 if TYPE_CHECKING:
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.pipeline.derivation.pipeline_results import Derivation
     from mb2fmu.validation import ValidationResult
     from mb2fmu.visualization import Drawing, PlotSignals, Scene, StateTrajectory
@@ -45,7 +45,7 @@ def get_model_scene(derivation: Derivation) -> Scene:
     return scene
 
 
-def read_scene_of_fmu(fmu: FileTree, where: str) -> Scene:
+def read_scene_of_fmu(fmu: InMemoryFileTree, where: str) -> Scene:
     """Return the scene that an FMU carries.
 
     Raises:
@@ -64,7 +64,7 @@ def read_scene_of_fmu(fmu: FileTree, where: str) -> Scene:
 
 
 def draw_fmu_motion(
-    path: Path, fmu: FileTree, scene: Scene, overlay: StateTrajectory | None
+    path: Path, fmu: InMemoryFileTree, scene: Scene, overlay: StateTrajectory | None
 ) -> tuple[Drawing, PlotSignals]:
     """Run an FMU through the scene's experiment; the reference that it carries is drawn by default.
 
@@ -122,7 +122,7 @@ def draw_validated_motion(scene: Scene, result: ValidationResult) -> tuple[Drawi
     return visualization.draw_motion(scene, *motions), signals
 
 
-def _read_stored_reference(fmu: FileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
+def _read_stored_reference(fmu: InMemoryFileTree, scene: Scene, motion: StateTrajectory) -> StateTrajectory | None:
     """Return the reference trajectory in the FMU at the motion's times, if it has all states."""
     path = f"{REFERENCE_FOLDER}/{REFERENCE_FILE}"
     if path not in fmu.files:

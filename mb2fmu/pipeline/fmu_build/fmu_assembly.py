@@ -1,6 +1,6 @@
 """From a program to a whole FMU in memory: in C (described, emitted, compiled) or hosted by Python.
 
-Program → FmuInterface → FileTree (sources, description, binaries) → FileTree (core)
+Program → FmuInterface → InMemoryFileTree (sources, description, binaries) → InMemoryFileTree (core)
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, get_args
 
 from mb2fmu.compiler import derivatives
 from mb2fmu.errors import EmitError, Fault, InterfaceError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     Backend,
@@ -74,7 +74,7 @@ def _build_native(
             derivation, interface.FmuTarget(fmi, "native", options.get("solver"), compiler, fast)
         )
     adjoint = described.capabilities.adjoint_derivatives
-    order = toolchain.BuildSpecification(described.model_identifier, compiler, fast)
+    order = toolchain.CompilationSettings(described.model_identifier, compiler, fast)
     with toolchain.FmuCompilation(order, platforms, PlatformStopwatch(observer) if observer else None) as compilation:
         with stage("emit"):
             motion = emit_c.emit_equation_sources(program, described, adjoint=adjoint)
@@ -112,9 +112,9 @@ def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInt
 
 def choose_native_compiler(options: BuildOptions) -> Compiler:
     """Return the compiler of a native FMU: the requested one, else zig, else the system's if that alone exists."""
-    from mb2fmu.fmu.toolchain import default_compiler
+    from mb2fmu.fmu.toolchain import choose_default_compiler
 
-    return options.get("compiler") or default_compiler()
+    return options.get("compiler") or choose_default_compiler()
 
 
 def fmi_major_version(options: BuildOptions) -> Literal["2", "3"]:
@@ -152,13 +152,13 @@ def _refuse_component_options(options: BuildOptions) -> None:
     toolchain.find_wasm_tools()
 
 
-def _build_wasm_component(sources: FileTree, identifier: str) -> FileTree:
+def _build_wasm_component(sources: InMemoryFileTree, identifier: str) -> InMemoryFileTree:
     """Return the FMU as a component of WebAssembly: ``binaries/wasm32-wasip2/<identifier>.wasm``."""
     from mb2fmu.fmu import emit_c, toolchain
 
     tree, units = emit_c.emit_wasm_component(sources)
     content = toolchain.compile_wasm_component(tree, units, emit_c.WIT_WORLD)
-    return FileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
+    return InMemoryFileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
 def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildOptions) -> FmuBuild:
@@ -180,7 +180,7 @@ def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildO
         scene_and_picture = make_model_scene_and_picture(derivation)
         core = package.build_python_fmu(sources, description, described).joined(scene_and_picture.files)
     return FmuBuild(
-        derivation, described, sources, description, FileTree({}), scene_and_picture.scene, core, stage.timings
+        derivation, described, sources, description, InMemoryFileTree({}), scene_and_picture.scene, core, stage.timings
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, MeshPlacement
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ModelScene(NamedTuple):
     """
 
     scene: Scene | None
-    files: FileTree
+    files: InMemoryFileTree
     diagram: str
 
 
@@ -42,14 +42,14 @@ def make_model_scene_and_picture(derivation: Derivation) -> ModelScene:
     """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     scene, diagram = build_model_scene(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:
-        return ModelScene(None, FileTree({}), diagram)
+        return ModelScene(None, InMemoryFileTree({}), diagram)
     if "<svg" not in diagram:
         diagram = visualization.render_still_picture(
             visualization.draw_start_position(scene),
             background="#ffffff",
             faces=visualization.EMBEDDED_PICTURE_TRIANGLES,
         ).decode()
-    return ModelScene(scene, FileTree({visualization.SCENE_FILE: scene.to_json()}), diagram)
+    return ModelScene(scene, InMemoryFileTree({visualization.SCENE_FILE: scene.to_json()}), diagram)
 
 
 def build_model_scene(mechanism: Mechanism, equations: EquationsOfMotion) -> Scene | None:

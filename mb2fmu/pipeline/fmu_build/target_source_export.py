@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram, read_initial_discrete_memory
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.pipeline.derivation.event_requirements import (
@@ -50,7 +50,7 @@ def _inputs_per_step(run: ExperimentValues) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in rows.tolist())
 
 
-def _print_c(derivation: Derivation) -> FileTree:
+def _print_c(derivation: Derivation) -> InMemoryFileTree:
     """Print plain C99: x', outputs, Jacobian and the FMU's own solver, with the bits of the FMU."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
@@ -98,14 +98,14 @@ def form_target_model_description(derivation: Derivation) -> TargetModelDescript
     )
 
 
-def _print_matlab(derivation: Derivation) -> FileTree:
+def _print_matlab(derivation: Derivation) -> InMemoryFileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu.targets import matlab
 
     return matlab.emit_matlab_files(derivation.program, form_target_model_description(derivation))
 
 
-def _print_modelica(derivation: Derivation) -> FileTree:
+def _print_modelica(derivation: Derivation) -> InMemoryFileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
     from mb2fmu.targets import modelica
 
@@ -121,7 +121,7 @@ def _print_modelica(derivation: Derivation) -> FileTree:
     )
 
 
-def _add_modelica_modes(derivation: Derivation) -> Program:
+def _add_modelica_modes(derivation: Derivation) -> ScalarProgram:
     """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
 
     Friction that sticks, contacts and latches change several things at one instant, in an order that the FMU knows;
@@ -152,7 +152,7 @@ def _sampled_event_times(derivation: Derivation) -> dict[int, SampledEventTimes]
     return found
 
 
-def _print_casadi(derivation: Derivation) -> FileTree:
+def _print_casadi(derivation: Derivation) -> InMemoryFileTree:
     """Print external functions for CasADi: their C code, and a library of each for this machine."""
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
@@ -162,43 +162,45 @@ def _print_casadi(derivation: Derivation) -> FileTree:
     machine = toolchain.host_platform()
     for path in [path for path in files if "/" not in path]:
         name = path.removesuffix(".c")
-        sources_to_compile = FileTree({**sources, "unit.c": files[path]}).move_under("sources")
+        sources_to_compile = InMemoryFileTree({**sources, "unit.c": files[path]}).move_under("sources")
         built = toolchain.compile_fmu_binaries(
-            sources_to_compile, name, [machine], compiler=toolchain.default_compiler(), fmi=3
+            sources_to_compile, name, [machine], compiler=toolchain.choose_default_compiler(), fmi=3
         )
-        files = files.joined(FileTree({f"{name}{machine.extension}": content for content in built.files.values()}))
+        files = files.joined(
+            InMemoryFileTree({f"{name}{machine.extension}": content for content in built.files.values()})
+        )
     return files
 
 
-def _print_fortran(derivation: Derivation) -> FileTree:
+def _print_fortran(derivation: Derivation) -> InMemoryFileTree:
     """Print one module of Fortran 2008, and a program with the default experiment."""
     from mb2fmu.targets import fortran
 
     return fortran.emit_fortran_files(derivation.program, form_target_model_description(derivation))
 
 
-def _print_csharp(derivation: Derivation) -> FileTree:
+def _print_csharp(derivation: Derivation) -> InMemoryFileTree:
     """Print one static class of C#, and a program with the default experiment."""
     from mb2fmu.targets import csharp
 
     return csharp.emit_csharp_files(derivation.program, form_target_model_description(derivation))
 
 
-def _print_julia(derivation: Derivation) -> FileTree:
+def _print_julia(derivation: Derivation) -> InMemoryFileTree:
     """Print one module of Julia."""
     from mb2fmu.targets import julia
 
     return julia.emit_julia_file(derivation.program, form_target_model_description(derivation))
 
 
-def _print_jax(derivation: Derivation) -> FileTree:
+def _print_jax(derivation: Derivation) -> InMemoryFileTree:
     """Print one module of pure functions for JAX; it is written without JAX."""
     from mb2fmu.targets import jax
 
     return jax.emit_jax_module(derivation.program, form_target_model_description(derivation))
 
 
-TARGET_PRINTERS: Mapping[str, Callable[[Derivation], FileTree]] = MappingProxyType(
+TARGET_PRINTERS: Mapping[str, Callable[[Derivation], InMemoryFileTree]] = MappingProxyType(
     {
         "c": _print_c,
         "matlab": _print_matlab,
@@ -235,7 +237,7 @@ def export_target_source_code(derivation: Derivation, target: str, folder: Path 
     return package.write_file_tree(list_target_source_files(derivation, target), Path(folder))
 
 
-def list_target_source_files(derivation: Derivation, target: str) -> FileTree:
+def list_target_source_files(derivation: Derivation, target: str) -> InMemoryFileTree:
     """Return the files that :func:`write_target_source_files` would write.
 
     Raises:
@@ -252,6 +254,6 @@ def list_target_source_files(derivation: Derivation, target: str) -> FileTree:
     return TARGET_PRINTERS[target](derivation)
 
 
-def write_target_source_files(sources: Sequence[FileTree], folder: str | Path) -> tuple[Path, ...]:
+def write_target_source_files(sources: Sequence[InMemoryFileTree], folder: str | Path) -> tuple[Path, ...]:
     """Write the files of source targets into a folder, each whole or not at all; return their paths."""
     return tuple(path for files in sources for path in write_file_tree(files, Path(folder)))

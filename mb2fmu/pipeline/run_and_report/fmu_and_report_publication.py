@@ -15,7 +15,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import ExportOptio
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.report import ReportVerdictAndHash
 
 
@@ -41,7 +41,7 @@ class UnpublishedFmuAndReport:
         """Path of the archive until it is published."""
         return self.private_folder / self.path.name
 
-    def pack(self, tree: FileTree) -> None:
+    def pack(self, tree: InMemoryFileTree) -> None:
         """Write the archive."""
         from mb2fmu.fmu import package
 

@@ -13,7 +13,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, Val
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
@@ -100,7 +100,7 @@ def form_graph_and_theory_content(
     return TheoryContent(drawn, many, tuple(blocks), text)
 
 
-def add_description_page_to_fmu(built: FmuBuild) -> FileTree:
+def add_description_page_to_fmu(built: FmuBuild) -> InMemoryFileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
@@ -153,7 +153,7 @@ class SharedPageContent:
 
 def add_validation_page_to_fmu(
     built: FmuBuild, validated: ValidationOutcome, command: str, content: SharedPageContent
-) -> FileTree:
+) -> InMemoryFileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
     The report has no times, the core FMU's hash, and at most ``MAX_PACKED_REPORT_BYTES`` bytes.

@@ -46,7 +46,7 @@ def choose_reference_equations(read: Mechanism, used: Method | None) -> Referenc
     """
     from mb2fmu import validation
 
-    if validation.newton_euler_applies(read) and not mechanism.has_events(read):
+    if validation.can_integrate_newton_euler_reference(read) and not mechanism.has_events(read):
         return ReferenceEquations(formulations.form_equations_without_dynamics(read), read)
     applying = [
         method for method, applies in formulations.check_all_formulations(read).items() if applies.is_applicable
@@ -156,12 +156,12 @@ def compare_with_data(
 
     Example:
         >>> import pathlib, tempfile, mb2fmu
-        >>> from mb2fmu.validation import ColumnTolerance, DataRunSettings
+        >>> from mb2fmu.validation import DataColumnTolerance, DataRunSettings
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     table = pathlib.Path(folder, "swing.csv")
         ...     _ = mb2fmu.simulate("simple_pendulum", stop=1.0).to_csv(table)
         ...     exported = mb2fmu.export("simple_pendulum", folder)
-        ...     settings = DataRunSettings(default_tolerance=ColumnTolerance.read("0.1%"))
+        ...     settings = DataRunSettings(default_tolerance=DataColumnTolerance.read("0.1%"))
         ...     results = mb2fmu.compare_with_data(exported, data=[table], settings=settings)
         >>> all(result.passed for result in results)
         True

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from mb2fmu import analysis
 from mb2fmu.analysis.studies.compiled_model_ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError, Fault
-from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchResult, BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchRunResult, BatchRunTimeGrid
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
     from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
     from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
-    from mb2fmu.compiler.program.scalar_program import Program
+    from mb2fmu.compiler.program.scalar_program import ScalarProgram
     from mb2fmu.fmu.toolchain import CompiledEntryPoint, CompiledIntegrator
 
 Floats = npt.NDArray[np.float64]
@@ -136,7 +136,7 @@ class _ProgramEntryPoints(TypedDict):
     start: BatchFunction | None
 
 
-def _compile_entry_points(program: Program) -> _ProgramEntryPoints:
+def _compile_entry_points(program: ScalarProgram) -> _ProgramEntryPoints:
     """Return the entry points of a program, each compiled when it is first needed."""
     from mb2fmu.fmu import toolchain
 
@@ -163,7 +163,7 @@ class _EntryPointsWithDerivatives(_ProgramEntryPoints):
 
 
 def _add_parameter_derivatives(
-    program: Program, ensemble: Ensemble, to: tuple[str, ...]
+    program: ScalarProgram, ensemble: Ensemble, to: tuple[str, ...]
 ) -> _EntryPointsWithDerivatives:
     """Return the same model with derivatives by parameters and start values behind its states."""
     from mb2fmu.compiler import derivatives
@@ -188,7 +188,7 @@ def _add_parameter_derivatives(
     )
 
 
-def _add_dependent_outputs(derivation: Derivation) -> Program:
+def _add_dependent_outputs(derivation: Derivation) -> ScalarProgram:
     """Return the program with dependent coordinates and speeds behind its outputs, by their FMU names."""
     program, definition, equations = derivation.program, derivation.definition, derivation.equations
     q, u = equations.q_dependent, equations.u_dependent
@@ -203,7 +203,7 @@ def _add_dependent_outputs(derivation: Derivation) -> Program:
 
 
 def _compile_implicit_motion_with_derivatives(
-    program: Program, leaves: Sequence[VariableReference], own: int
+    program: ScalarProgram, leaves: Sequence[VariableReference], own: int
 ) -> CompiledIntegrator:
     """Return the integrator for stiff models, with derivatives behind the states."""
     from mb2fmu.compiler import derivatives
@@ -213,14 +213,14 @@ def _compile_implicit_motion_with_derivatives(
     return toolchain.compile_implicit_integrator(native, step_control_states=own)
 
 
-def _compile_implicit_motion(program: Program, name: str) -> CompiledIntegrator:
+def _compile_implicit_motion(program: ScalarProgram, name: str) -> CompiledIntegrator:
     """Return the integrator for stiff models."""
     from mb2fmu.fmu import toolchain
 
     return toolchain.compile_implicit_integrator(_add_jacobian(program, name))
 
 
-def _add_jacobian(program: Program, name: str) -> ProgramWithDerivatives:
+def _add_jacobian(program: ScalarProgram, name: str) -> ProgramWithDerivatives:
     """Return the program with its Jacobian written out."""
     from mb2fmu.compiler import derivatives
 
@@ -246,7 +246,9 @@ def _compile_integrator_lazily(
 ) -> BatchIntegrator:
     """Return the integrator, compiled when it is first needed."""
 
-    def move(x0: Floats, p: Floats, time_grid: BatchTimeGrid, states: bool, outputs: Sequence[int]) -> BatchResult:
+    def move(
+        x0: Floats, p: Floats, time_grid: BatchRunTimeGrid, states: bool, outputs: Sequence[int]
+    ) -> BatchRunResult:
         return compiled_motion()(x0, p, time_grid, states=states, outputs=outputs)
 
     return move
@@ -293,8 +295,8 @@ def _simulate_with_derivatives(
     ensemble: Ensemble,
     derivation: Derivation,
     to: tuple[str, ...],
-    run_arguments: tuple[Floats, Floats, BatchTimeGrid, bool, Sequence[int]],
-) -> BatchResult:
+    run_arguments: tuple[Floats, Floats, BatchRunTimeGrid, bool, Sequence[int]],
+) -> BatchRunResult:
     """Return instances as the FMU moves them, with derivatives; NaN, and the reason, where there are none."""
     x0, p, time_grid, states, outputs = run_arguments
     n_x, n_y = len(ensemble.states), len(ensemble.output_names)
@@ -309,7 +311,7 @@ def _simulate_with_derivatives(
             except AnalysisError as error:
                 reasons[k] = "; ".join(fault.what for fault in error.faults)
     of_x, of_y = slopes[:, :, :n_x], slopes[:, :, n_x:]
-    return BatchResult(
+    return BatchRunResult(
         _append_derivatives(moved.states, of_x[:, -1]),
         _append_derivatives(moved.outputs, of_y[:, -1]),
         _append_derivatives(moved.path_states, of_x)
@@ -328,7 +330,7 @@ def _append_derivatives(values: Floats, slopes: Floats) -> Floats:
 
 
 def _compute_instance_derivatives(
-    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, time_grid: BatchTimeGrid
+    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, time_grid: BatchRunTimeGrid
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
@@ -349,7 +351,7 @@ def _compute_instance_derivatives(
     ).derivatives
 
 
-def _hold_inputs(time_grid: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
+def _hold_inputs(time_grid: BatchRunTimeGrid) -> analysis.ZeroOrderHoldInputs:
     """Return the inputs of a time grid as the FMU receives them: new values after the communication point."""
     rows = np.flatnonzero(time_grid.turns[:-1]) if len(time_grid.inputs) > 1 else np.empty(0, dtype=np.intp)
     rows = np.concatenate([[0], rows]).astype(np.intp)
@@ -357,7 +359,7 @@ def _hold_inputs(time_grid: BatchTimeGrid) -> analysis.ZeroOrderHoldInputs:
     return analysis.ZeroOrderHoldInputs(points[rows], time_grid.inputs[rows])
 
 
-def _name_dependent_variables(derivation: Derivation) -> Program:
+def _name_dependent_variables(derivation: Derivation) -> ScalarProgram:
     """Return the program, with dependent coordinates and speeds under their FMU names."""
     program, d, e = derivation.program, derivation.definition, derivation.equations
     entries = dict(program.entries)

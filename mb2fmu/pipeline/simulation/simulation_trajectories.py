@@ -21,7 +21,7 @@ from mb2fmu.model.quantity_declarations import Output, Quantity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.pipeline.derivation.pipeline_results import Derivation
     from mb2fmu.visualization import Drawing, PlotSignals, StateTrajectory
 
@@ -314,7 +314,7 @@ class FmuSimulation(SimulationTrajectories):
 
     name: str
     path: Path
-    files: FileTree
+    files: InMemoryFileTree
     kind: str
     time: Floats
     signals: PlotSignals

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.model.model_loading import load_object_by_annotation, locate_model_file
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
@@ -261,7 +261,7 @@ def run_coupled_system(
     archive = target / f"{name}.ssp"
     if isinstance(system, Path | str) and Path(system).suffix == ".ssp":  # what was read is not written again
         archive = Path(system)
-        files = FileTree({key: files[key] for key in files if key != f"{name}.ssp"})
+        files = InMemoryFileTree({key: files[key] for key in files if key != f"{name}.ssp"})
     try:
         with stage("run the system"):
             motion = simulate_system(joined, _progress_callback(observer, "run the system"))
@@ -294,7 +294,7 @@ def run_coupled_system(
             )
     with stage("report"):
         page = render_system_page(joined, motion, truth, answers)
-    written += package.write_file_tree(FileTree({f"{name}.html": page}), target)
+    written += package.write_file_tree(InMemoryFileTree({f"{name}.html": page}), target)
     return SystemRunResult(joined, motion, truth, answers, tuple(written), stage.timings)
 
 
@@ -304,10 +304,10 @@ def _progress_callback(observer: StageObserver | None, stage: str) -> Callable[[
     return None if report_progress is None else partial(report_progress, stage)
 
 
-def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
+def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> InMemoryFileTree:
     """Return what a system is published with: SSP archive, OSP folder, picture, and script for fmpy."""
     name = joined.system.name
-    return FileTree(
+    return InMemoryFileTree(
         {
             f"{name}.ssp": package.make_fmu_archive(form_ssp_files(joined, ssp)),
             f"{name}.svg": draw_system_block_diagram(joined.wiring, f"{name}: FMUs and their connections").encode(),
@@ -316,14 +316,14 @@ def _form_publication_files(joined: WiredSystem, ssp: SspVersion) -> FileTree:
     ).joined(form_osp_files(joined).move_under(name))
 
 
-def _form_result_files(name: str, motion: SystemTrajectories, *, parquet: bool) -> FileTree:
+def _form_result_files(name: str, motion: SystemTrajectories, *, parquet: bool) -> InMemoryFileTree:
     """Return the results of a run, as far as it came."""
     files = {f"{name}.csv": _format_system_results(motion)}
     if parquet:
         units = dict(zip(motion.names, motion.units, strict=True)) | dict.fromkeys(_energy_defect_headings(motion), "J")
         values = np.concatenate([motion.values, motion.energy_defects], axis=1)
         files[f"{name}.parquet"] = format_parquet(motion.time, units, values)
-    return FileTree(files)
+    return InMemoryFileTree(files)
 
 
 def _energy_defect_headings(motion: SystemTrajectories) -> list[str]:

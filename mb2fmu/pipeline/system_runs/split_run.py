@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
@@ -98,7 +98,7 @@ def split_model(
         arguments or {},
         run,
     ).encode()
-    package.write_file_tree(FileTree(files), Path(folder))
+    package.write_file_tree(InMemoryFileTree(files), Path(folder))
     fmus = tuple(Path(folder) / f"{part.definition.name}.fmu" for part in finished)
     return ModelSplitResult(known, made, finished, fmus, Path(folder) / "system.py")
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from mb2fmu.audit import AuditResult, Finding, rules
+from mb2fmu.audit import AuditFinding, AuditResult, rules
 
 _GITHUB_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
@@ -19,19 +19,19 @@ MAX_QUOTED_FINDINGS = 5
 """Findings of a rule that an annotation quotes."""
 
 
-def _get_finding_rule_or_checker(found: Finding) -> str:
+def _get_finding_rule_or_checker(found: AuditFinding) -> str:
     """Return the id of the rule, or the name of the checker, of a finding."""
     return found.rule if found.source == "mb2fmu" else found.source
 
 
-def _group_findings_by_rule(result: AuditResult) -> Iterator[tuple[str, list[Finding]]]:
+def _group_findings_by_rule(result: AuditResult) -> Iterator[tuple[str, list[AuditFinding]]]:
     """Yield the findings of each rule, sorted by name."""
     ordered = sorted(result.findings, key=_get_finding_rule_or_checker)
     for name, group in groupby(ordered, key=_get_finding_rule_or_checker):
         yield name, list(group)
 
 
-def _format_finding(each: Finding) -> str:
+def _format_finding(each: AuditFinding) -> str:
     """Return a finding with its place in front."""
     return f"{each.where}: {each.message}" if each.where else each.message
 
@@ -75,7 +75,7 @@ def format_sarif(result: AuditResult) -> bytes:
     return (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
+def _sarif_rule(name: str, found: AuditFinding) -> dict[str, Any]:
     """Write the rule of a finding as SARIF describes rules."""
     rule = rules().get(name)
     rule_text = rule.says if rule else "What another checker says."
@@ -84,7 +84,7 @@ def _sarif_rule(name: str, found: Finding) -> dict[str, Any]:
     return {"id": name, "shortDescription": {"text": rule_text}, "help": {"text": help_}, "defaultConfiguration": level}
 
 
-def _sarif_result(result: AuditResult, found: Finding, place: int | None) -> dict[str, Any]:
+def _sarif_result(result: AuditResult, found: AuditFinding, place: int | None) -> dict[str, Any]:
     """Write a finding as a result of SARIF; ``place`` is the index of its rule."""
     where = {"physicalLocation": {"artifactLocation": {"uri": quote(result.fmu, safe="")}}}
     logical = [{"fullyQualifiedName": found.where}] if found.where else []

@@ -9,7 +9,7 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
-from mb2fmu.audit import SEVERITIES, AuditResult, AuditRule, Finding, rules
+from mb2fmu.audit import SEVERITIES, AuditFinding, AuditResult, AuditRule, rules
 from mb2fmu.audit.rules_and_findings import Severity
 from mb2fmu.report.summary_lines import SummaryState, VerdictSummaryLine
 
@@ -160,7 +160,7 @@ def render_audit_page(result: AuditResult) -> bytes:
         render_html_document,
     )
 
-    found: dict[str, list[Finding]] = {each: [] for each in SEVERITIES}
+    found: dict[str, list[AuditFinding]] = {each: [] for each in SEVERITIES}
     for each in result.findings:
         found[each.severity].append(each)
     broken = {each.rule for each in result.findings}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.systems.port_and_bond_records import ComponentPort, find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import WiredSystem
 
@@ -14,13 +14,13 @@ OSP_STRUCTURE_FILE = "OspSystemStructure.xml"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def form_osp_files(wired_system: WiredSystem) -> FileTree:
+def form_osp_files(wired_system: WiredSystem) -> InMemoryFileTree:
     """Return the configuration and the FMUs, for one folder."""
     files = {f"{component.name}.fmu": component.content for component in wired_system.components}
     files[OSP_STRUCTURE_FILE] = etree.tostring(
         _make_structure(wired_system), xml_declaration=True, encoding="UTF-8", pretty_print=True
     )
-    return FileTree(files)
+    return InMemoryFileTree(files)
 
 
 def _make_structure(wired_system: WiredSystem) -> Element:

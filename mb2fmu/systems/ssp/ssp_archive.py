@@ -21,7 +21,7 @@ import fmpy.ssp
 from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.systems.block_diagram_layout import DiagramComponentBox, place_component_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
 from mb2fmu.systems.port_and_bond_records import find_outputs_read_before_inputs
@@ -49,7 +49,7 @@ MB2FMU_NAMESPACE = "https://mb2fmu/SSP/Annotations"
 Element = etree._Element  # noqa: SLF001  lxml has no public name for it
 
 
-def form_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> FileTree:
+def form_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> InMemoryFileTree:
     """Return a system as the files of an ``.ssp``.
 
     Args:
@@ -77,7 +77,7 @@ def form_ssp_files(wired_system: WiredSystem, version: SspVersion = "1.0") -> Fi
     ]
     if faults:
         raise EmitError(f"{wired_system.system.name} cannot be written as SSP:", faults)
-    return FileTree(files)
+    return InMemoryFileTree(files)
 
 
 def find_ssp_schema_faults(name: str, content: bytes) -> Iterator[Fault]:

@@ -15,7 +15,7 @@ from typing import Any
 from lxml import etree
 
 from mb2fmu.errors import Fault
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive, write_file_tree
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredSystemParameter, DeclaredValue, SystemParameterTarget
@@ -73,7 +73,7 @@ class _SspReader:
         archive_name: Name of the archive, for messages.
     """
 
-    def __init__(self, tree: FileTree, archive_name: str) -> None:
+    def __init__(self, tree: InMemoryFileTree, archive_name: str) -> None:
         self._tree, self._archive_name = tree, archive_name
         self.faults: list[Fault] = []
 

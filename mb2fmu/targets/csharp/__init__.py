@@ -1,6 +1,6 @@
 """C# target: equations as one static class for .NET, without packages.
 
-Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<name>.cs``, the class, and
+Input: ``ScalarProgram`` and ``TargetModelDescription``. Output: ``InMemoryFileTree`` with ``<name>.cs``, the class, and
 ``<name>Main.cs``, a program that integrates the default experiment by the classical Runge–Kutta method.
 
 Promises: what is evaluated is the graph, operation by operation; numbers read back to the same bits; nothing is shared

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
-from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
 from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
@@ -151,6 +151,6 @@ FORTRAN = TargetModuleLanguage(
 )  # fmt: skip
 
 
-def emit_fortran_files(program: Program, model: TargetModelDescription) -> FileTree:
+def emit_fortran_files(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
     """Print the module and the main program; arguments and errors as those of :func:`emit_module`."""
     return emit_module(program, model, FORTRAN)

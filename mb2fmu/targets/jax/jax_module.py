@@ -9,10 +9,10 @@ from functools import cache
 import jinja2
 
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
@@ -22,7 +22,7 @@ _IMPORTED_MODULES = sys.stdlib_module_names | {"jax", "jaxlib", "ml_dtypes", "nu
 """What JAX imports: a file of such a name beside a script would hide it."""
 
 
-def emit_jax_module(program: Program, model: TargetModelDescription) -> FileTree:
+def emit_jax_module(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
     """Return the file ``<name>.py``; see :func:`print_jax_module`.
 
     Raises:
@@ -32,10 +32,10 @@ def emit_jax_module(program: Program, model: TargetModelDescription) -> FileTree
     if keyword.iskeyword(name) or name in _IMPORTED_MODULES:
         fault = Fault("Python needs this name for something else", name, "give the model another name")
         raise EmitError("the code for JAX cannot be printed:", [fault])
-    return FileTree({f"{name}.py": print_jax_module(program, model).encode()})
+    return InMemoryFileTree({f"{name}.py": print_jax_module(program, model).encode()})
 
 
-def print_jax_module(program: Program, model: TargetModelDescription) -> str:
+def print_jax_module(program: ScalarProgram, model: TargetModelDescription) -> str:
     """Return the source of the module.
 
     Args:

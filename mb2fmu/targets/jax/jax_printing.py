@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mb2fmu.compiler.evaluation.numpy_printer import format_python_literal
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import OperationStatement, SineCosineStatement, Statement
 from mb2fmu.targets.jax.repeated_statement_loops import (
     RepeatedStatementLoop,
@@ -34,7 +34,7 @@ class JaxPrinter(ProgramStatementPrinter):
     first_index = 0
     brackets = ("[", "]")
 
-    def __init__(self, program: Program, name: str) -> None:
+    def __init__(self, program: ScalarProgram, name: str) -> None:
         super().__init__(program)
         self._name = name
         self._bodies: dict[int, str] = {}

@@ -1,6 +1,6 @@
 """Julia target: equations as one module without packages, for DifferentialEquations.jl and others.
 
-Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<name>.jl``.
+Input: ``ScalarProgram`` and ``TargetModelDescription``. Output: ``InMemoryFileTree`` with ``<name>.jl``.
 
 Promises: what is evaluated is the graph, operation by operation, by the statements of the Fortran and C# targets;
 numbers read back to the same bits; element types are those of the arguments, so dual numbers go through. Must not

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
-from mb2fmu.compiler.program.scalar_program import Program
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
 from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
@@ -114,6 +114,6 @@ JULIA = TargetModuleLanguage(
 )
 
 
-def emit_julia_file(program: Program, model: TargetModelDescription) -> FileTree:
+def emit_julia_file(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
     """Print the module; arguments and errors as those of :func:`emit_module`."""
     return emit_module(program, model, JULIA)

@@ -1,6 +1,6 @@
 """Matlab target: equations as functions for MATLAB and GNU Octave, without toolboxes and packages.
 
-Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<name>.m``,
+Input: ``ScalarProgram`` and ``TargetModelDescription``. Output: ``InMemoryFileTree`` with ``<name>.m``,
 which hands out the functions, and ``<name>_experiment.m``, which integrates the default experiment by ``ode45``.
 
 Promises: what is evaluated is the graph, operation by operation; numbers read back to the same bits; functions that

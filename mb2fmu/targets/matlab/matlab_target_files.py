@@ -10,10 +10,10 @@ import jinja2
 import numpy as np
 
 from mb2fmu.compiler.derivatives import form_jacobian
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, ScalarProgram
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import ProgramStatementPrinter, Requirement, format_decimal
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
@@ -24,7 +24,7 @@ MAX_MODEL_NAME_LENGTH = 52
 """``namelengthmax`` of MATLAB, 63, less the longest ending that is added."""
 
 
-def emit_matlab_files(program: Program, model: TargetModelDescription) -> FileTree:
+def emit_matlab_files(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
     """Print the files.
 
     Args:
@@ -52,7 +52,7 @@ def emit_matlab_files(program: Program, model: TargetModelDescription) -> FileTr
         ],
     }
     files = {f"{model.name}.m": "model.m.jinja", f"{model.name}_experiment.m": "experiment.m.jinja"}
-    return FileTree(
+    return InMemoryFileTree(
         {
             name: _make_template_environment().get_template(file).render(**context).encode()
             for name, file in files.items()
@@ -93,7 +93,7 @@ class MatlabFunctionPrinter(ProgramStatementPrinter):
 
     function_names = MappingProxyType({name: f"real_{name}" for name in _COMPLEX_BEYOND_DOMAIN} | {"absolute": "abs"})
 
-    def __init__(self, program: Program, name: str) -> None:
+    def __init__(self, program: ScalarProgram, name: str) -> None:
         super().__init__(program)
         self._name = name
         self._bodies: dict[int, str] = {}

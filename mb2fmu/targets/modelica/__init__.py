@@ -1,7 +1,7 @@
 """Modelica target: the equations as one flat model of Modelica 3.6 that needs no library.
 
-Input: ``Program`` and ``TargetModelDescription``. Output: ``FileTree`` with ``<Name>.mo``, and ``<Name>Flanges.mo``
-where terminals are power bonds.
+Input: ``ScalarProgram`` and ``TargetModelDescription``. Output: ``InMemoryFileTree`` with ``<Name>.mo``, and
+``<Name>Flanges.mo`` where terminals are power bonds.
 
 Promises: what is written is the graph, one equation per operation that is used; linear and nonlinear systems stand as
 equations, tables as functions; numbers read back to the same bits; events where the model has them. Must not decide

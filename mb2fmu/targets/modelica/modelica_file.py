@@ -11,10 +11,10 @@ from types import MappingProxyType
 import jinja2
 
 from mb2fmu.compiler.events import list_program_switches
-from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, ScalarProgram
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_modelica_flanges
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modelica_modes_and_events, make_modelica_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
@@ -85,11 +85,11 @@ class SampledEventTimes:
 
 
 def emit_modelica_file(
-    program: Program,
+    program: ScalarProgram,
     model: TargetModelDescription,
     connections: Sequence[FlangeConnection] = (),
     sampled_events: Mapping[int, SampledEventTimes] = MappingProxyType({}),
-) -> FileTree:
+) -> InMemoryFileTree:
     """Print the file.
 
     Args:
@@ -141,11 +141,11 @@ def emit_modelica_file(
     if flanges := form_modelica_flanges(connections, taken, given):
         text = _make_template_environment().get_template("flanges.mo.jinja").render(**context, flanges=flanges)
         files[f"{model.name}Flanges.mo"] = text.encode()
-    return FileTree(files)
+    return InMemoryFileTree(files)
 
 
 def _event_clauses(
-    program: Program,
+    program: ScalarProgram,
     sampled_events: Mapping[int, SampledEventTimes],
     printer: ModelicaEquationPrinter,
     shown: Mapping[str, str],

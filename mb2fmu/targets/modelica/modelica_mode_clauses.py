@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mb2fmu.compiler.events import ProgramSwitch, list_program_switches
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 
 MODE_CHANGE_MARGIN = "(-1e-10)"
 """Margin below which a mode changes, as in an FMU for Model Exchange: at the event itself no margin is zero."""
@@ -95,13 +95,13 @@ class ModelicaEvents:
     stage: str = _NEXT_STAGE
 
 
-def make_modelica_mode_identifiers(program: Program) -> list[str]:
+def make_modelica_mode_identifiers(program: ScalarProgram) -> list[str]:
     """Return identifiers for the discrete memory of a frozen program, in order."""
     return [f"mode{k}" for k in range(1, len(program.layout.memory) + 1)]
 
 
 def form_modelica_modes_and_events(
-    program: Program, states: Sequence[str], results: Mapping[str, Sequence[str]]
+    program: ScalarProgram, states: Sequence[str], results: Mapping[str, Sequence[str]]
 ) -> ModelicaEvents:
     """Return the modes and events of a frozen program.
 

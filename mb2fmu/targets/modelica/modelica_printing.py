@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, Program
+from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, PiecewisePolynomial, ScalarProgram
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op
 
@@ -77,7 +77,7 @@ class ModelicaEquationPrinter:
     """
 
     def __init__(
-        self, program: Program, names: ModelicaNames, tables: dict[PiecewisePolynomial, str] | None = None
+        self, program: ScalarProgram, names: ModelicaNames, tables: dict[PiecewisePolynomial, str] | None = None
     ) -> None:
         self._program = program
         self._operands = program.all_operands()

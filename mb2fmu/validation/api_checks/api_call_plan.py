@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint, choose_extreme_points
+from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_points
 from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
@@ -75,7 +75,7 @@ class ApiCallScenario:
     derivatives_in_old_modes: DirectionalDifferences | None
     derivatives_in_new_modes: DirectionalDifferences | None
     by_parameters: DirectionalDifferences | None
-    extreme_points: tuple[ExtremePoint, ...] = ()
+    extreme_points: tuple[ExtremeEvaluationPoint, ...] = ()
     steps: StepCheckScenario | None = None
 
     @property

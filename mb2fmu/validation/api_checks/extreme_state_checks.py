@@ -79,7 +79,7 @@ class ReferenceAtPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class ExtremePoint:
+class ExtremeEvaluationPoint:
     """A state, inputs and parameters far beyond both experiments, and the reference there.
 
     Attributes:
@@ -104,7 +104,7 @@ class ExtremePoint:
 
 def choose_extreme_points(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, settable: Collection[str], rates: Floats
-) -> tuple[ExtremePoint, ...]:
+) -> tuple[ExtremeEvaluationPoint, ...]:
     """Choose the points around a row of the perturbed experiment; none where something is always held or due.
 
     Args:
@@ -193,7 +193,7 @@ class _PointChooser:
             values = [factor * size for factor in _FAR_STATE_FACTORS]
         return [_within_bounds(state, value) for value in [*values, 0.0]]
 
-    def points(self) -> Iterator[ExtremePoint]:
+    def points(self) -> Iterator[ExtremeEvaluationPoint]:
         """Yield the points: of times, of all moved at once, of all first values, of all second ones, and so on."""
         for fraction in _FAR_TIMES:
             point = self._point({}, fraction * self._stop)
@@ -207,7 +207,7 @@ class _PointChooser:
             for first in range(group_count):
                 yield from self._split_points(dict(moves[first::group_count]))
 
-    def _mixed_points(self) -> Iterator[ExtremePoint]:
+    def _mixed_points(self) -> Iterator[ExtremeEvaluationPoint]:
         """Yield points at which all quantities are elsewhere; those that do not go together are left out."""
         random = np.random.default_rng(_RANDOM_SEED)
         for _ in range(_MIXED_POINTS):
@@ -226,7 +226,7 @@ class _PointChooser:
             if point is not None:
                 yield point
 
-    def _split_points(self, moves: dict[Slot, float]) -> Iterator[ExtremePoint]:
+    def _split_points(self, moves: dict[Slot, float]) -> Iterator[ExtremeEvaluationPoint]:
         """Yield a point; where the mechanism has no motion there, those of either half of its moves."""
         point = self._point(moves, self._time)
         if point is not None:
@@ -236,7 +236,7 @@ class _PointChooser:
             yield from self._split_points(dict(pairs[:half]))
             yield from self._split_points(dict(pairs[half:]))
 
-    def _point(self, moves: Mapping[Slot, float], time: float) -> ExtremePoint | None:
+    def _point(self, moves: Mapping[Slot, float], time: float) -> ExtremeEvaluationPoint | None:
         """Return a point; None where the reference has no values."""
         numbers = {"parameter": self._parameters.copy(), "input": self._inputs.copy(), "state": self._x.copy()}
         for (role, index), value in moves.items():
@@ -252,7 +252,7 @@ class _PointChooser:
         if may_be_impossible and self._has_negative_energy(*at_point):
             return None
         names = {self._quantities[slot][0].name: value for slot, value in moves.items()}
-        return ExtremePoint(names, time, inputs, parameters, expected)
+        return ExtremeEvaluationPoint(names, time, inputs, parameters, expected)
 
     def _is_wild(self, expected: ReferenceAtPoint) -> bool:
         """Return whether x' is beyond all that the experiment has."""
@@ -347,7 +347,7 @@ def _join(motion: InstantMotion) -> Floats:
 
 
 def make_extreme_points_operation(
-    points: Sequence[ExtremePoint],
+    points: Sequence[ExtremeEvaluationPoint],
     reference: ReferenceRun,
     references: Mapping[str, int],
     settable: Collection[str],
@@ -382,7 +382,7 @@ def make_extreme_points_operation(
 
 
 def compare_extreme_points(
-    points: Sequence[ExtremePoint],
+    points: Sequence[ExtremeEvaluationPoint],
     recorded: Sequence[Mapping[str, float] | str],
     reference: ReferenceRun,
     rates: Mapping[str, str],

@@ -37,7 +37,7 @@ _PROBE_FRACTION = 1e-6
 _SIGNIFICANT_DIGITS = 6
 
 
-def perturbation_fraction(index: int) -> float:
+def choose_perturbation_fraction(index: int) -> float:
     """Return a signed fraction between 10 and 30 %, different for each index."""
     size = SMALLEST_PERTURBATION_FRACTION + (LARGEST_PERTURBATION_FRACTION - SMALLEST_PERTURBATION_FRACTION) * (
         (index + 1) * _GOLDEN_RATIO_RECIPROCAL % 1.0
@@ -159,7 +159,7 @@ def choose_parameter_perturbations(definition: DeclaredModelContent, scale_of_ch
     values = [float(p.value) for p in free]
     perturbations = np.zeros(len(free))
     for k, parameter in enumerate(free):
-        fraction = perturbation_fraction(k)
+        fraction = choose_perturbation_fraction(k)
         size = abs(values[k]) or _choose_size_for_zero_parameter(parameter, k, free, scale_of_change)
         target = mirror_perturbed_value_into_bounds(
             parameter, values[k], round_to_significant_digits(values[k] + fraction * size)
@@ -219,7 +219,7 @@ def choose_start_perturbations(definition: DeclaredModelContent, reference: Refe
         target = mirror_perturbed_value_into_bounds(
             record,
             float(values[k]),
-            round_to_significant_digits(float(values[k]) + perturbation_fraction(k + 7) * size),
+            round_to_significant_digits(float(values[k]) + choose_perturbation_fraction(k + 7) * size),
         )
         perturbations[k] = target - values[k]
     return perturbations

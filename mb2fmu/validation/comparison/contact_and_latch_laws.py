@@ -29,7 +29,7 @@ import sympy as sm
 
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
 from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
-from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
+from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_integration import LocatedEvent
@@ -76,7 +76,7 @@ def _judge_latches(numeric: HybridEquations, reference: ReferenceRun) -> Iterato
     assert latches is not None
     inputs = e.r[: numeric.frozen.inputs]
     known_symbols = [e.t, *e.q, *e.u, *e.z, *inputs, *e.p, *(c.symbol for c in e.calculated_parameters)]
-    planner = ExpressionPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
+    planner = EvaluationPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
     checked_latches = [
         each for each in latches.each if (each.close.free_symbols | each.open.free_symbols) <= {*known_symbols}
     ]
@@ -140,7 +140,7 @@ class _ContactLaws:
         assert contacts is not None
         self._numeric, self._contacts = numeric, contacts
         known_symbols = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
-        planner = ExpressionPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
+        planner = EvaluationPlanner(e.intermediates, {symbol: place for place, symbol in enumerate(known_symbols)})
         freeze, places = numeric.frozen.replace_switches, {symbol: place for place, symbol in enumerate(e.states)}
         expressions = [part for c in contacts.each for part in (c.position, c.resting_speed, c.stabilization)]
         expressions += [part for f in contacts.frictions for part in (f.rate(e.u), f.coefficient)]

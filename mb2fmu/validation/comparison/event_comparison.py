@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-MAX_WATCHED_EVENTS = 200
+MAX_EVENTS_TO_LOCATE = 200
 """Events of one experiment that are looked at."""
 _CLEAR_JUMP_FACTOR = 20.0  # times its bound a value must jump by to be watched
 _DERIVATIVE_JUMP_FRACTION = 1e-3  # part of its magnitude that a derivative must jump by
@@ -59,7 +59,7 @@ _REPORTED_JUMP_COUNT = 3  # of an event that are named
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedEvent:
+class EventToLocate:
     """An event of the reference to find in the FMU.
 
     Attributes:
@@ -117,7 +117,7 @@ class WatchedEvent:
         return request["sign"] * (values[self.variable_index] - level) > 0.0
 
 
-def list_watched_variables(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
+def list_variables_to_read_at_events(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
     """Return the variables to read at events: all compared ones, then derivatives that the FMU has as variables."""
     if not isinstance(reference.numeric, HybridEquations):
         return ()
@@ -131,10 +131,10 @@ def _find_derivative_variables(reference: ReferenceRun, description: FmuDescript
     return {i: names[name] for i, name in enumerate(states) if name in names}
 
 
-def list_watched_events(
+def select_events_to_locate(
     reference: ReferenceRun, limits: ErrorBounds, description: FmuDescription
-) -> tuple[WatchedEvent, ...]:
-    """Return the events of a reference, at most ``MAX_WATCHED_EVENTS``, except those caused by jumps of inputs."""
+) -> tuple[EventToLocate, ...]:
+    """Return the events of a reference, at most ``MAX_EVENTS_TO_LOCATE``, except those caused by jumps of inputs."""
     numeric = reference.numeric
     if not isinstance(numeric, HybridEquations):
         return ()
@@ -149,14 +149,14 @@ def list_watched_events(
                 for watched in candidates
                 if watched.variable_index >= 0 or _list_largest_jumps(reference, watched.values)
             ),
-            MAX_WATCHED_EVENTS,
+            MAX_EVENTS_TO_LOCATE,
         )
     )
 
 
-def describe_unwatched_events(limits: ErrorBounds, watched_events: Sequence[WatchedEvent]) -> str:
+def describe_events_not_located(limits: ErrorBounds, watched_events: Sequence[EventToLocate]) -> str:
     """Describe how many events come after the last watched one; empty if none does."""
-    if len(watched_events) < MAX_WATCHED_EVENTS:
+    if len(watched_events) < MAX_EVENTS_TO_LOCATE:
         return ""
     last_time = watched_events[-1].time_bound.simultaneous_events.time
     later_count = sum(
@@ -164,8 +164,8 @@ def describe_unwatched_events(limits: ErrorBounds, watched_events: Sequence[Watc
         for event in limits.event_time_bounds
     )
     return (
-        f"{later_count} events after t = {last_time:.6g} s, behind the first {MAX_WATCHED_EVENTS}, are not judged one "
-        "by one, but by the trajectory at the communication points only"
+        f"{later_count} events after t = {last_time:.6g} s, behind the first {MAX_EVENTS_TO_LOCATE}, are not judged "
+        "one by one, but by the trajectory at the communication points only"
         if later_count
         else ""
     )
@@ -178,7 +178,7 @@ def _form_watched_event(
     k: int,
     rates: list[int],
     grazing: Sequence[int],
-) -> WatchedEvent:
+) -> EventToLocate:
     """Return the watch of one event; ``grazing``: numbers of the events that graze, in order."""
     time_bound, time, stop = events[k], reference.trajectory.time, float(reference.trajectory.time[-1])
     event_group, allowed_difference = time_bound.simultaneous_events, time_bound.largest_allowed_difference
@@ -216,7 +216,7 @@ def _form_watched_event(
     events_before, events_after = (
         tuple(events[i] for i in side) for side in ([i for i in neighbours if i < k], [i for i in neighbours if i > k])
     )
-    return WatchedEvent(
+    return EventToLocate(
         time_bound, earliest, latest, variable_index, values, slopes, reason, events_before, events_after
     )
 
@@ -342,8 +342,8 @@ def _find_clearest_jump(
     return n + int(np.argmax(rate_jumps)) if len(rate_jumps) and np.max(rate_jumps) > _DERIVATIVE_JUMP_FRACTION else -1
 
 
-def plan_event_watch_sessions(
-    watched_events: Sequence[Sequence[WatchedEvent]],
+def plan_event_location_sessions(
+    watched_events: Sequence[Sequence[EventToLocate]],
     kind: InterfaceType,
     description: FmuDescription,
     watched: Sequence[str],
@@ -362,7 +362,7 @@ def plan_event_watch_sessions(
 def compare_events(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    watched_events: Sequence[WatchedEvent],
+    watched_events: Sequence[EventToLocate],
     fmu_result: FmuProcessResult,
     experiment_index: int,
     description: FmuDescription,
@@ -407,7 +407,7 @@ def _read_session_findings(fmu_result: FmuProcessResult, experiment_index: int) 
     return recorded[0] if recorded and isinstance(recorded[0], list) else ()
 
 
-def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
+def _find_model_exchange_event(watched: EventToLocate, kind: InterfaceType, recorded_events: Sequence[Any]) -> Any:
     """Return the event of Model Exchange in which the watched variable changes side: as the search in Co-Simulation."""
     request, allowed = watched.localization_request(kind), watched.time_bound.allowed_differences[kind]
     candidates = [event for event in recorded_events if watched.earliest <= event[0] <= watched.latest]
@@ -423,7 +423,7 @@ def _find_model_exchange_event(watched: WatchedEvent, kind: InterfaceType, recor
 def _judge_event(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    event: WatchedEvent,
+    event: EventToLocate,
     kind: InterfaceType,
     recorded_event: Any,
     rates: Sequence[int],
@@ -457,7 +457,7 @@ def _judge_event(
 def _compute_error_ratios(
     reference: ReferenceRun,
     limits: ErrorBounds,
-    event: WatchedEvent,
+    event: EventToLocate,
     instants_and_resolution: tuple[tuple[float, float], float],
     fmu_values: Sequence[Sequence[float]],
     rates: Sequence[int],
@@ -499,7 +499,7 @@ def _compute_error_ratios(
 
 
 def _carry_state_bounds_to_outputs(
-    reference: ReferenceRun, watched: WatchedEvent, direction: int, bound: Floats
+    reference: ReferenceRun, watched: EventToLocate, direction: int, bound: Floats
 ) -> Floats:
     """Return how far outputs on one side of an event may be off since states may be off by their bounds, shape (n,).
 
@@ -537,7 +537,7 @@ def _carry_state_bounds_to_outputs(
 
 
 def _form_unjudged_result(
-    reference: ReferenceRun, event: WatchedEvent, kind: InterfaceType, reason: str
+    reference: ReferenceRun, event: EventToLocate, kind: InterfaceType, reason: str
 ) -> EventResult:
     """Return the result of an event that is not judged, with the reason."""
     return _form_event_result(reference, event, kind, float("nan"), 0.0, "", "unjudged", reason)
@@ -545,7 +545,7 @@ def _form_unjudged_result(
 
 def _form_event_result(
     reference: ReferenceRun,
-    event: WatchedEvent,
+    event: EventToLocate,
     kind: InterfaceType,
     time: float,
     worst_ratio: float,
@@ -587,13 +587,16 @@ def _list_largest_jumps(reference: ReferenceRun, values: Floats) -> tuple[EventJ
 
 
 def _find_unexpected_events(
-    reference: ReferenceRun, limits: ErrorBounds, watched_events: Sequence[WatchedEvent], recorded_events: Sequence[Any]
+    reference: ReferenceRun,
+    limits: ErrorBounds,
+    watched_events: Sequence[EventToLocate],
+    recorded_events: Sequence[Any],
 ) -> list[EventResult]:
     """Return events of Model Exchange in which a state jumps and that the reference does not have."""
     columns, results = list(reference.state_columns), []
     times = np.array([event.time for event in reference.events])
     step = float(np.min(np.diff(reference.trajectory.time)))
-    end = reference.events[-1].time if len(watched_events) == MAX_WATCHED_EVENTS else float("inf")
+    end = reference.events[-1].time if len(watched_events) == MAX_EVENTS_TO_LOCATE else float("inf")
     horizon = float(reference.trajectory.time[int(np.min(limits.predictable_points[columns])) - 1])
     for time, before, after in recorded_events:
         if not before:  # nothing is read where the reference has no events: an input that jumps is one to the FMU

@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, PathwayLoad, TorqueLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
-from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
+from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -131,7 +131,7 @@ class _ObservedOutputs:
         self._unknowns = (*m.multipliers, *m.constraint_forces)
         given = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
         slots = [*given, *observables.kinematic_quantities.symbols, *e.u_dot, *self._unknowns]
-        planner = ExpressionPlanner(
+        planner = EvaluationPlanner(
             (*observables.pathways, *own_intermediates), {symbol: place for place, symbol in enumerate(slots)}
         )
         known = {*slots, *_list_defined_symbols(planner.intermediates)}

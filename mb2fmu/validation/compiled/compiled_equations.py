@@ -22,7 +22,7 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import C_PRELUDE, CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.c_structures import array_address
 from mb2fmu.validation.compiled.mechanism_c_tables import MechanismCTables
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationStep, ExpressionPlan
+from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlan, EvaluationPlanStep
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 FIRST_SOLVE_NUMBER = 2  # 0 and 1 are the dependent speeds and the accelerations
@@ -66,10 +66,10 @@ class _EvaluationPlanCode:
         self.largest = 0
         self._functions: list[str] = []
         self._tables = tables
-        self._plans: dict[str, list[tuple[int, EvaluationStep]]] = {}
+        self._plans: dict[str, list[tuple[int, EvaluationPlanStep]]] = {}
         self._referenced_arrays: list[Any] = []
 
-    def add(self, name: str, plan: ExpressionPlan) -> None:
+    def add(self, name: str, plan: EvaluationPlan) -> None:
         """Write the functions of a plan.
 
         Raises:
@@ -77,7 +77,7 @@ class _EvaluationPlanCode:
         """
         self._plans[name] = [(self._write(step), step) for step in plan.steps if step.targets or step.assignments]
 
-    def _write(self, step: EvaluationStep) -> int:
+    def _write(self, step: EvaluationPlanStep) -> int:
         """Return the number of the function that is written for a step."""
         writer = CExpressionWriter({symbol: f"v[{slot}]" for symbol, slot in step.places.items()}, self._tables)
         for i, assignment in enumerate(step.assignments):
@@ -211,7 +211,7 @@ class CompiledEquations:
         sizes: EquationSizes,
         independent: Sequence[int],
         typical: Floats,
-        plans: dict[str, ExpressionPlan],
+        plans: dict[str, EvaluationPlan],
         mechanism: Mechanism | None = None,
         quantities: Sequence[KinematicQuantity] = (),
     ) -> None:

@@ -65,7 +65,7 @@ class FrameOrPointTree:
 
 
 @dataclass(frozen=True, slots=True)
-class MassMatrixColumnDependencies:
+class NodesMovedBySpeed:
     """What a speed moves: frames, points and bodies; and all nodes on the paths of these bodies to the origin."""
 
     turned_frames: frozenset[int]
@@ -147,7 +147,7 @@ class MassMatrixColumns:
         """Return True for a point whose velocity is given, and not the position from the point above."""
         return self._mechanism.points[point].velocity is not None
 
-    def _find_dependencies(self, speed: int) -> MassMatrixColumnDependencies:
+    def _find_dependencies(self, speed: int) -> NodesMovedBySpeed:
         """Return frames, points and bodies that a speed moves, with the paths of these bodies."""
         frames, points, bodies = self._frames, self._points, self._mechanism.bodies
         turned_frames: set[int] = set()
@@ -169,7 +169,7 @@ class MassMatrixColumns:
         point_path = points.with_ancestors(bodies[k].masscenter for k in moved_bodies)
         frames_of_bodies = [bodies[k].frame for k in moved_bodies if bodies[k].inertia is not None]
         frame_path = frames.with_ancestors([*frames_of_bodies, *self._frames_of(point_path)])
-        return MassMatrixColumnDependencies(
+        return NodesMovedBySpeed(
             frozenset(turned_frames), frozenset(moved_points), tuple(moved_bodies), tuple(frame_path), tuple(point_path)
         )
 
@@ -186,7 +186,7 @@ class MassMatrixColumns:
             else self._find_shifting_branch(shifting_points[0], dependencies)
         )
 
-    def _find_turning_branch(self, node: int, dependencies: MassMatrixColumnDependencies) -> ResultantLocation | None:
+    def _find_turning_branch(self, node: int, dependencies: NodesMovedBySpeed) -> ResultantLocation | None:
         """Return the branch of all that turns with a frame about one point."""
         roots: set[int] = set()
         visited: set[int] = set()
@@ -206,7 +206,7 @@ class MassMatrixColumns:
                 roots.add(point)
         return ResultantLocation(node, turns=True, point=roots.pop(), frame=node) if len(roots) == 1 else None
 
-    def _find_shifting_branch(self, node: int, dependencies: MassMatrixColumnDependencies) -> ResultantLocation | None:
+    def _find_shifting_branch(self, node: int, dependencies: NodesMovedBySpeed) -> ResultantLocation | None:
         """Return the branch of all that is shifted with a point."""
         points_between: set[int] = set()
         for k in dependencies.bodies:

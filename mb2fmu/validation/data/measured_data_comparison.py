@@ -26,10 +26,15 @@ from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_TOLERANCE
 from mb2fmu.units import UnitOfMeasurement
-from mb2fmu.validation.data.validation_data_tables import TIME_COLUMN, ColumnTolerance, DataColumn, ValidationDataTable
+from mb2fmu.validation.data.validation_data_tables import (
+    TIME_COLUMN,
+    DataColumn,
+    DataColumnTolerance,
+    ValidationDataTable,
+)
 from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
-from mb2fmu.validation.runs.fmu_variables import FmuVariables, ScalarVariable, read_fmu_variables
+from mb2fmu.validation.runs.fmu_variables import FmuScalar, FmuVariables, read_fmu_variables
 
 Floats = npt.NDArray[np.float64]
 DataVerdict = Literal["passed", "failed"]
@@ -53,8 +58,8 @@ class DataRunSettings:
     """
 
     starts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    tolerances: Mapping[str, ColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
-    default_tolerance: ColumnTolerance | None = None
+    tolerances: Mapping[str, DataColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
+    default_tolerance: DataColumnTolerance | None = None
     step: float | None = None
     tolerance: float = DEFAULT_TOLERANCE
 
@@ -226,8 +231,8 @@ class _DataRunPlan:
         self.table, self.fmu_variables, self.settings, self.points = table, fmu_variables, settings, points
         self.faults: list[Fault] = []
         self.time = self._read_times()
-        self.set_columns: list[tuple[ScalarVariable, Floats]] = []
-        self.compared: list[tuple[DataColumn, ScalarVariable, UnitOfMeasurement | None]] = []
+        self.set_columns: list[tuple[FmuScalar, Floats]] = []
+        self.compared: list[tuple[DataColumn, FmuScalar, UnitOfMeasurement | None]] = []
         for column in table.columns:
             scalar = self._find_scalar(column.name, table.source) if column.name != TIME_COLUMN else None
             if scalar is not None:
@@ -266,7 +271,7 @@ class _DataRunPlan:
             )
         return times
 
-    def _find_scalar(self, name: str, place: str) -> ScalarVariable | None:
+    def _find_scalar(self, name: str, place: str) -> FmuScalar | None:
         """Return the FMU's variable; one that is absent is a fault with similar names."""
         scalar = self.fmu_variables.scalars.get(name)
         if scalar is None:
@@ -279,7 +284,7 @@ class _DataRunPlan:
             self._add_fault("the FMU has no such variable of doubles", f"{place}: {name}", remedy)
         return scalar
 
-    def _assign_column(self, column: DataColumn, scalar: ScalarVariable) -> None:
+    def _assign_column(self, column: DataColumn, scalar: FmuScalar) -> None:
         """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
         fmu_unit, column_unit = self.fmu_variables.unit(scalar.unit or "1"), None
@@ -309,7 +314,7 @@ class _DataRunPlan:
             self._add_fault("is an input, and has empty cells", place, "an input needs a value in every row")
         self.set_columns.append((scalar, values))
 
-    def _iterate_start_values(self) -> Iterator[tuple[ScalarVariable | None, float]]:
+    def _iterate_start_values(self) -> Iterator[tuple[FmuScalar | None, float]]:
         """Yield values to set before initialization in every session."""
         for name, value in self.settings.starts.items():
             scalar = self._find_scalar(name, "--at")
@@ -397,7 +402,7 @@ class _DataRunPlan:
             raise ValidationError("the data cannot be followed:", [fault])
 
     def _form_experiment_record(
-        self, stop: float, inputs: Sequence[ScalarVariable], further_starts: Sequence[tuple[ScalarVariable, float]] = ()
+        self, stop: float, inputs: Sequence[FmuScalar], further_starts: Sequence[tuple[FmuScalar, float]] = ()
     ) -> dict[str, Any]:
         """Return an experiment as the driver reads it; inputs are set besides."""
         starts = [*self.starts, *further_starts]

@@ -34,14 +34,14 @@ _MAX_SHOWN_FAULTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnTolerance:
+class DataColumnTolerance:
     """Allowed error of a column: ``value`` in its unit, or as a fraction of its largest magnitude."""
 
     value: float
     relative: bool = False
 
     @classmethod
-    def read(cls, text: str) -> ColumnTolerance:
+    def read(cls, text: str) -> DataColumnTolerance:
         """Read ``0.01`` or ``1%``.
 
         Raises:
@@ -72,7 +72,7 @@ class DataColumn:
     name: str
     unit: str
     values: Floats
-    tolerance: ColumnTolerance | None = None
+    tolerance: DataColumnTolerance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _read_csv(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]:
         if not name
     ]
     numbers = [line_number for line_number, _ in lines]
-    tolerances: list[ColumnTolerance | None] = [None] * len(head)
+    tolerances: list[DataColumnTolerance | None] = [None] * len(head)
     first_data_row = 1
     if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE_ROW:
         first_data_row = 2
@@ -240,12 +240,12 @@ def _parse_number(cell: object, place: str, name: str, faults: list[Fault]) -> f
     return number
 
 
-def _parse_tolerance(cell: str, place: str, name: str, faults: list[Fault]) -> ColumnTolerance | None:
+def _parse_tolerance(cell: str, place: str, name: str, faults: list[Fault]) -> DataColumnTolerance | None:
     """Read a tolerance from a cell; None if the cell is empty, or wrong: then ``faults`` grows."""
     if not cell.strip():
         return None
     try:
-        return ColumnTolerance.read(cell)
+        return DataColumnTolerance.read(cell)
     except ValueError:
         faults.append(Fault(f"{name}: {cell!r} is no tolerance", place, "a positive number, or one with %: 0.01, 1%"))
         return None

@@ -61,7 +61,7 @@ def _make_ordered_cse(
 
 
 @dataclass(frozen=True)
-class EvaluationStep:
+class EvaluationPlanStep:
     """One function of the slots: assignments fill slots from ``first`` on, other results are returned.
 
     Attributes:
@@ -112,10 +112,10 @@ class EvaluationStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionPlan:
+class EvaluationPlan:
     """Steps that evaluate targets from a list of values (one slot per symbol)."""
 
-    steps: tuple[EvaluationStep, ...]
+    steps: tuple[EvaluationPlanStep, ...]
 
     def __call__(self, values: list[float]) -> list[float]:
         """Fill the slots of intermediates and return the targets.
@@ -154,7 +154,7 @@ def make_singular_matrix_error(name: str) -> SingularReferenceMatrixError:
 
 
 @dataclass(slots=True)
-class ExpressionPlanner:
+class EvaluationPlanner:
     """Turns targets into plans; knows which symbols have a slot and are already evaluated."""
 
     intermediates: Sequence[Intermediate]
@@ -165,13 +165,13 @@ class ExpressionPlanner:
     def __post_init__(self) -> None:
         self.size = len(self.slots)
 
-    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> ExpressionPlan:
+    def plan(self, targets: Sequence[sm.Expr], *, keep: bool = True) -> EvaluationPlan:
         """Return a plan for ``targets`` that skips intermediates already evaluated by an earlier retained plan.
 
         ``keep`` False: the plan need not be run for later plans to be right.
         """
         evaluated_before = set(self.evaluated)
-        steps: list[EvaluationStep] = []
+        steps: list[EvaluationPlanStep] = []
         pending_assignments: list[Assignment] = []
         for index in self._list_needed_steps(targets):
             item = self.intermediates[index]
@@ -184,7 +184,7 @@ class ExpressionPlanner:
         steps.append(self._form_step(pending_assignments, targets))
         if not keep:
             self.evaluated = evaluated_before
-        return ExpressionPlan(tuple(steps))
+        return EvaluationPlan(tuple(steps))
 
     def _list_needed_steps(self, targets: Sequence[sm.Expr]) -> list[int]:
         """Return numbers of the intermediates that targets need and that are not yet evaluated, in order."""
@@ -202,7 +202,7 @@ class ExpressionPlanner:
 
     def _form_step(
         self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
-    ) -> EvaluationStep:
+    ) -> EvaluationPlanStep:
         """Return one step, with slots reserved for what it gives."""
         local = {a.symbol for a in pending}
         targets = [sm.sympify(target) for target in targets]
@@ -210,7 +210,7 @@ class ExpressionPlanner:
         places = {s: self.slots[s] for s in sorted(read_symbols, key=lambda s: self.slots[s])}
         first = self.reserve([a.symbol for a in pending])
         unknowns = self.reserve(solved.unknowns) if solved else -1
-        return EvaluationStep(tuple(pending), tuple(targets), places, first, solved, unknowns)
+        return EvaluationPlanStep(tuple(pending), tuple(targets), places, first, solved, unknowns)
 
     def reserve(self, symbols: Sequence[sm.Symbol]) -> int:
         """Give each symbol a slot; return the first one."""

@@ -11,7 +11,7 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.model.quantity_declarations import Quantity
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
 from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck
-from mb2fmu.validation.api_checks.extreme_state_checks import ExtremePoint
+from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
@@ -75,8 +75,8 @@ def _collect_values(definition: DeclaredModelContent, references: Sequence[Refer
 
 
 def _list_accepted_points(
-    points: Sequence[ExtremePoint], fmu_results: Sequence[FmuProcessResult]
-) -> Iterator[ExtremePoint]:
+    points: Sequence[ExtremeEvaluationPoint], fmu_results: Sequence[FmuProcessResult]
+) -> Iterator[ExtremeEvaluationPoint]:
     """Yield the points at which every interface type gave values."""
     answers = [list(_list_answers(each, EXTREMES)) for each in fmu_results]
     for number, point in enumerate(points):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
-from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlanner
+from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -90,7 +90,7 @@ class ContactGaps:
         e = numeric.equations
         # Inputs last: behind the model's own are those of modes and impacts, which no gap contains.
         known_symbols = [e.t, *e.q, *e.z, *e.p, *(c.symbol for c in e.calculated_parameters), *e.r]
-        planner = ExpressionPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
+        planner = EvaluationPlanner(e.intermediates, {symbol: i for i, symbol in enumerate(known_symbols)})
         expressions = [
             expression for each in self._contacts for expression in (each.gap, each.resting_speed, each.stabilization)
         ]

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
-from mb2fmu.validation.evaluation_plans.expression_plan import ExpressionPlan, ExpressionPlanner, solve_linear_system
+from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlan, EvaluationPlanner, solve_linear_system
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, evaluate_kinematic_quantities
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedExpressions
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions
@@ -43,7 +43,7 @@ def is_too_large_for_symbols(mechanism: Mechanism) -> bool:
     return len(directions) > 0 and int(np.linalg.matrix_rank(directions, tol=1e-9)) > 1
 
 
-def newton_euler_applies(mechanism: Mechanism) -> bool:
+def can_integrate_newton_euler_reference(mechanism: Mechanism) -> bool:
     """Return whether the reference can be integrated from a mechanism itself, without any formulation's equations.
 
     It cannot where there are no bodies, where loads or z' depend on forces of constraints or on accelerations, and
@@ -102,12 +102,12 @@ class NewtonEulerEquations(NumericEquations):
         """Return the quantities that outputs read from the mechanism."""
         return self._observables.kinematic_quantities.all
 
-    def _plan_dynamics(self, planner: ExpressionPlanner) -> ExpressionPlan:
+    def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan nothing: the mass matrix comes from bodies, over all speeds."""
         self.rows = self.n_u  # the mass matrix is over all speeds, whatever the equations have
         return planner.plan([], keep=False)
 
-    def _plan_late(self, planner: ExpressionPlanner) -> ExpressionPlan:
+    def _plan_late(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan nothing: there are no late intermediates."""
         return planner.plan([], keep=False)
 

@@ -22,8 +22,8 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import NoCExpressionError
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError, EquationSizes
 from mb2fmu.validation.evaluation_plans.expression_plan import (
-    ExpressionPlan,
-    ExpressionPlanner,
+    EvaluationPlan,
+    EvaluationPlanner,
     make_singular_matrix_error,
     solve_linear_system,
 )
@@ -135,14 +135,14 @@ class NumericEquations:
         self.n_q, self.n_u, self.n_z = len(e.q), len(e.u), len(e.z)
         self.n_x = len(e.states)
         self._independent, self._dependent = list(e.u_independent), list(e.u_dependent)
-        self._calculated = ExpressionPlanner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
+        self._calculated = EvaluationPlanner(e.calculated_parameters, {s: i for i, s in enumerate(e.p)}).plan(
             [c.symbol for c in e.calculated_parameters]
         )
         given_symbols = [e.t, *e.q, *e.u, *e.z, *e.r, *e.p, *(c.symbol for c in e.calculated_parameters)]
         observed = self._form_observed_quantities()
         self._needs_multipliers = bool(observed.multipliers)
         self._first_quantity_slot = len(given_symbols)
-        planner = ExpressionPlanner(
+        planner = EvaluationPlanner(
             observed.intermediates, {s: i for i, s in enumerate((*given_symbols, *observed.quantity_symbols))}
         )
         constraints = e.velocity_constraints
@@ -199,7 +199,7 @@ class NumericEquations:
             seen=self._first_quantity_slot,
         )
 
-    def _plans(self) -> dict[str, ExpressionPlan]:
+    def _plans(self) -> dict[str, EvaluationPlan]:
         """Return the plans by the names that the compiled functions know them by."""
         plans = {
             "holonomic": self._holonomic,
@@ -230,12 +230,12 @@ class NumericEquations:
         """Return the quantities requested of the mechanism: the numbers of ``ObservedExpressions.quantity_symbols``."""
         return ()
 
-    def _plan_late(self, planner: ExpressionPlanner) -> ExpressionPlan:
+    def _plan_late(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan z' and the power of all loads."""
         e = self.equations
         return planner.plan([*e.z_dot, sm.Add(*(power for _, power in e.energy.powers))])
 
-    def _plan_dynamics(self, planner: ExpressionPlanner) -> ExpressionPlan:
+    def _plan_dynamics(self, planner: EvaluationPlanner) -> EvaluationPlan:
         """Plan q', M, f and gamma, entry by entry; note the number of rows of M."""
         e = self.equations
         self.rows = e.mass_and_forcing.mass_matrix.rows

@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Literal
 
 from mb2fmu.audit.description.description_import import (
-    OtherVersionError,
+    UnsupportedFmiVersionError,
     make_description_records,
     parse_root_element_safely,
 )
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, DescribedVariable
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.runner import fmi3_array_elements as elements
 
 InterfaceType = Literal["CoSimulation", "ModelExchange"]
@@ -205,7 +205,7 @@ class FmuDescription:
         return capabilities is None or capabilities.any_step
 
 
-def read_fmu_description(tree: FileTree) -> FmuDescription:
+def read_fmu_description(tree: InMemoryFileTree) -> FmuDescription:
     """Read the description of an unpacked FMU.
 
     Raises:
@@ -231,7 +231,7 @@ def read_fmu_description(tree: FileTree) -> FmuDescription:
     return description
 
 
-def _read_model(tree: FileTree) -> DescribedModel:
+def _read_model(tree: InMemoryFileTree) -> DescribedModel:
     """Return all of the description; refuse what is neither FMI 2 nor 3."""
     if DESCRIPTION not in tree:
         raise _make_refusal_error(Fault(f"has no {DESCRIPTION}", remedy="this is not an FMU"))
@@ -242,7 +242,7 @@ def _read_model(tree: FileTree) -> DescribedModel:
         raise _make_refusal_error(fault) from error
     try:
         return make_description_records(root)
-    except OtherVersionError as error:
+    except UnsupportedFmiVersionError as error:
         fault = Fault(str(error), DESCRIPTION, "FMI 2.0 or 3.0 is needed")
         raise _make_refusal_error(fault) from error
 
@@ -352,7 +352,7 @@ def find_platform_folder(version: int) -> tuple[str, str]:
     return {"windows": "win64", "darwin": "darwin64", "linux": "linux64"}[system], extension
 
 
-def _check_platform(tree: FileTree, description: FmuDescription) -> None:
+def _check_platform(tree: InMemoryFileTree, description: FmuDescription) -> None:
     """Raise where the FMU has no binary for this machine; name the platforms it has."""
     folder, extension = find_platform_folder(description.version)
     place = f"binaries/{folder}/"

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError, describe_process_end
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
@@ -211,7 +211,7 @@ def require_experiment_variables(
         raise ValidationError("the FMU cannot be compared with the model:", faults)
 
 
-def _write_fmu(tree: FileTree, folder: Path) -> None:
+def _write_fmu(tree: InMemoryFileTree, folder: Path) -> None:
     """Write an FMU into a folder; `resources` exists even if it is empty, as FMI demands."""
     for path in tree:
         target = folder / path

@@ -14,7 +14,7 @@ import numpy as np
 from mb2fmu.audit.external_checkers import CheckerFinding
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import toolchain
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
@@ -27,7 +27,7 @@ _MAIN_SOURCE, _CONFIGURATION = "sources/unit.c", "sources/model_config.h"
 
 
 def compare_recompiled_sources(
-    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentValues
+    fmu: Path, tree: InMemoryFileTree, description: FmuDescription, experiment: ExperimentValues
 ) -> tuple[CheckerFinding, ...]:
     """Return one finding; none for an FMU without C sources.
 
@@ -53,7 +53,7 @@ def _form_untried_finding(reason: str) -> CheckerFinding:
 
 
 def _compare_with_sources(
-    fmu: Path, tree: FileTree, description: FmuDescription, experiment: ExperimentValues
+    fmu: Path, tree: InMemoryFileTree, description: FmuDescription, experiment: ExperimentValues
 ) -> CheckerFinding:
     """Return whether the FMU of the archive's sources moves as the archive's binary, to the bit."""
     kind, identifier = next(iter(description.identifiers.items()))
@@ -61,10 +61,10 @@ def _compare_with_sources(
     steps = min(_COMPARED_STEPS, len(experiment.inputs))
     first = replace(experiment, time=experiment.time[: steps + 1], inputs=experiment.inputs[:steps])
     variables = [name for name, variable in description.variables.items() if variable.is_double]
-    sources = FileTree({path: tree[path] for path in tree if path.startswith("sources/")})
+    sources = InMemoryFileTree({path: tree[path] for path in tree if path.startswith("sources/")})
     expected = simulate_fmu(fmu, first, variables, kind=kind).values
     host_platforms = [toolchain.host_platform()]
-    compiler = toolchain.default_compiler()
+    compiler = toolchain.choose_default_compiler()
     for fast in (False, True):
         built_binaries = toolchain.compile_fmu_binaries(
             sources, identifier, host_platforms, fmi=version, compiler=compiler, fast=fast
@@ -73,7 +73,7 @@ def _compare_with_sources(
             break
         with make_temporary_folder("run the FMU of the sources") as folder:
             path = folder / fmu.name
-            write_fmu_archive(FileTree({**tree.files, **built_binaries.files}), path)
+            write_fmu_archive(InMemoryFileTree({**tree.files, **built_binaries.files}), path)
             values = simulate_fmu(path, first, variables, kind=kind).values
         if np.array_equal(values, expected, equal_nan=True):
             break

@@ -72,7 +72,7 @@ class _QuantityWithRates:
     second: sm.Expr
 
 
-class SymbolSlots(Protocol):
+class ModelSymbolSlots(Protocol):
     """Slots of the symbols of a model's expressions in one list of values, and functions of such lists."""
 
     @property
@@ -105,8 +105,8 @@ class SymbolSlots(Protocol):
         """Return a function of the slots' values, then of ``further_symbols``."""
 
 
-class CoordinateRates(Protocol):
-    """q' in the slots of :class:`SymbolSlots`: ``rates`` says where, one slot per coordinate."""
+class ModelCoordinateRates(Protocol):
+    """q' in the slots of :class:`ModelSymbolSlots`: ``rates`` says where, one slot per coordinate."""
 
     @property
     def rates(self) -> Sequence[int]:
@@ -131,8 +131,8 @@ class EventImportCheck:
         self,
         definition: CheckedModel,
         mechanism: Mechanism,
-        symbols: SymbolSlots,
-        constraints: CoordinateRates,
+        symbols: ModelSymbolSlots,
+        constraints: ModelCoordinateRates,
         q_scale: Floats,
     ) -> None:
         self._definition, self._mechanism, self._symbols, self._constraints = (
@@ -455,7 +455,7 @@ class EventImportCheck:
         return list(self._constraints.with_rates(stepped))
 
 
-def _pair_slots_with_rates(symbols: SymbolSlots, constraints: CoordinateRates) -> list[tuple[int, int]]:
+def _pair_slots_with_rates(symbols: ModelSymbolSlots, constraints: ModelCoordinateRates) -> list[tuple[int, int]]:
     """Return the slots of coordinates, and of inputs whose rates are inputs, each with the slot of its rate."""
     inputs = [(symbols.slot[r], symbols.slot.get(r.diff(symbols.t))) for r in symbols.r]
     coordinates = zip([symbols.slot[q] for q in symbols.q], constraints.rates, strict=True)

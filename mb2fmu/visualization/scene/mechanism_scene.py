@@ -17,7 +17,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mb2fmu.compiler.program import program_from_record, program_to_record
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
@@ -199,7 +199,7 @@ class Scene:
     touches: tuple[SceneContact, ...] = ()
     bendings: tuple[SceneFlexibleMesh, ...] = ()
     meshes: tuple[TriangleMesh, ...] = ()
-    program: Program = field(repr=False)
+    program: ScalarProgram = field(repr=False)
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:

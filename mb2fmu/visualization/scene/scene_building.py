@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
 from mb2fmu.mechanics.formulations.applied_load_vectors import (
@@ -131,7 +131,7 @@ class _SceneBuilder:
             program=self._program(located),
         )
 
-    def _program(self, located: Sequence[int]) -> Program:
+    def _program(self, located: Sequence[int]) -> ScalarProgram:
         """Return the program: positions and rotations composed from local relations, the rest as expressions."""
         beside = AuxiliaryProgramBuilder(self.equations)
         if self.vectors:

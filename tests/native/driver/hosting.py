@@ -20,8 +20,8 @@ from pathlib import Path
 from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.emit_c import list_translation_units
-from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.toolchain import Platform, compilers, host_platform
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
+from mb2fmu.fmu.toolchain import TargetPlatform, compilers, host_platform
 from mb2fmu.fmu.toolchain.target_platforms import AARCH64_LINUX, X86_64_WINDOWS
 
 HERE = Path(__file__).parent
@@ -43,7 +43,7 @@ def wine() -> str | None:
     return next((place for place in places if place and Path(place).exists()), None)
 
 
-def missing(platform: Platform) -> str:
+def missing(platform: TargetPlatform) -> str:
     """Why a host for this platform cannot run here; empty if it can."""
     if platform is host_platform():
         return ""
@@ -65,7 +65,7 @@ def wine_prefix() -> Path:
     return folder / "prefix"
 
 
-def _launcher(platform: Platform) -> tuple[list[str], dict[str, str]]:
+def _launcher(platform: TargetPlatform) -> tuple[list[str], dict[str, str]]:
     """What goes before a program of that platform, and its environment."""
     if platform is host_platform():
         return [], {}
@@ -76,7 +76,7 @@ def _launcher(platform: Platform) -> tuple[list[str], dict[str, str]]:
 
 
 @cache
-def driver(platform: Platform, sanitizer: str = "") -> Path:
+def driver(platform: TargetPlatform, sanitizer: str = "") -> Path:
     """The host program; with a sanitizer it is the system compiler's."""
     sources = sorted(HERE.glob("*.[ch]"))
     libraries = [] if platform.system == "windows" else ["-ldl", "-lpthread"]
@@ -108,7 +108,7 @@ def driver(platform: Platform, sanitizer: str = "") -> Path:
     return program
 
 
-def compile_sanitized(sources: FileTree, folder: Path, sanitizer: str) -> Path:
+def compile_sanitized(sources: InMemoryFileTree, folder: Path, sanitizer: str) -> Path:
     """The FMU's library with a sanitizer, by the system's compiler."""
     for path in sources:
         file = folder / path
@@ -140,7 +140,7 @@ def compile_sanitized(sources: FileTree, folder: Path, sanitizer: str) -> Path:
 
 
 def run(
-    platform: Platform,
+    platform: TargetPlatform,
     library: Path,
     fmi: int,
     kind: str,

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mb2fmu import Model, pipeline
-from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.toolchain import Platform, compile_fmu_binaries
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
+from mb2fmu.fmu.toolchain import TargetPlatform, compile_fmu_binaries
 
 MODELS = Path(__file__).parents[3] / "models"
 
@@ -21,11 +21,11 @@ class Unit:
     fmi: int
     identifier: str
     token: str
-    sources: FileTree
+    sources: InMemoryFileTree
     references: MappingProxyType[str, int]
     states: tuple[str, ...]
 
-    def library(self, platform: Platform, folder: Path, **options) -> Path:
+    def library(self, platform: TargetPlatform, folder: Path, **options) -> Path:
         """Its library for a platform, in a folder."""
         tree = compile_fmu_binaries(self.sources, self.identifier, [platform], fmi=self.fmi, **options)
         (path,) = tree

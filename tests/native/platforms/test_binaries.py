@@ -16,10 +16,16 @@ from representatives import by_night
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain import PLATFORMS, compile_fmu_binaries, compilers, host_platform
 from mb2fmu.fmu.toolchain import fmu_compilation as building
-from mb2fmu.fmu.toolchain.target_platforms import AARCH64_DARWIN, X86_64_DARWIN, X86_64_LINUX, X86_64_WINDOWS, Platform
+from mb2fmu.fmu.toolchain.target_platforms import (
+    AARCH64_DARWIN,
+    X86_64_DARWIN,
+    X86_64_LINUX,
+    X86_64_WINDOWS,
+    TargetPlatform,
+)
 
 MODEL = "double_pendulum"
 FMI = (2, 3)
@@ -33,12 +39,12 @@ SIZE = 200_000
 
 
 @cache
-def binaries(fmi: int, platforms: tuple[Platform, ...]) -> FileTree:
+def binaries(fmi: int, platforms: tuple[TargetPlatform, ...]) -> InMemoryFileTree:
     made = unit(MODEL, fmi)
     return compile_fmu_binaries(made.sources, made.identifier, platforms, fmi=fmi)
 
 
-def library(fmi: int, platform: Platform) -> bytes:
+def library(fmi: int, platform: TargetPlatform) -> bytes:
     """Of FMI 2 both processors of macOS are built at once: they share a file."""
     built = DARWIN if fmi == 2 and platform in DARWIN else (platform,)
     return binaries(fmi, built)[f"binaries/{platform.folder(fmi)}/{unit(MODEL, fmi).identifier}{platform.extension}"]
@@ -101,7 +107,7 @@ def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pyt
         plain = compilers.linker_options
         monkeypatch.setattr(building, "linker_options", lambda *a: tuple(w for w in plain(*a) if w != "-Wl,-Bsymbolic"))
     monkeypatch.setenv(user_cache.CACHE_FOLDER_VARIABLE, str(tmp_path))
-    tree = compile_fmu_binaries(FileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
+    tree = compile_fmu_binaries(InMemoryFileTree({"sources/unit.c": code}), "calls", [X86_64_LINUX], fmi=2)
     (content,) = tree.files.values()
     (found,) = inspection.read(content)
     assert found.exports == {"inner", "outer"}
@@ -149,7 +155,7 @@ def test_universal_slices_are_the_thin_libraries() -> None:
     assert content in library(2, X86_64_DARWIN)
 
 
-SMALL = FileTree(
+SMALL = InMemoryFileTree(
     {
         "sources/unit.h": b"static const char *header(void) { return __FILE__; }\n",
         "sources/unit.c": b"""
@@ -164,7 +170,7 @@ SMALL = FileTree(
 """Sources that would tell where they were compiled."""
 
 
-def of_a_model() -> FileTree:
+def of_a_model() -> InMemoryFileTree:
     return unit("simple_pendulum", 2).sources
 
 
@@ -181,7 +187,10 @@ ONE_OF_EACH_FORMAT = [X86_64_LINUX, AARCH64_DARWIN]
     ],
 )
 def test_folders_caches_and_names_of_places_leave_no_trace(
-    sources: Callable[[], FileTree], wanted: list[Platform], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sources: Callable[[], InMemoryFileTree],
+    wanted: list[TargetPlatform],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = sources()
 
@@ -228,7 +237,7 @@ def test_contraction_is_what_fast_allows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", ["zig", "cc"])
 def test_a_failing_compiler_is_quoted(compiler) -> None:
-    sources = FileTree({"sources/unit.c": b"int broken(void) { return undeclared; }\n"})
+    sources = InMemoryFileTree({"sources/unit.c": b"int broken(void) { return undeclared; }\n"})
     with pytest.raises(ToolError) as caught:
         compile_fmu_binaries(sources, "broken", [host_platform()], fmi=2, compiler=compiler)
     text = str(caught.value)

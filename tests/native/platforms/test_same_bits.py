@@ -12,7 +12,7 @@ import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
 
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain import host_platform
 from mb2fmu.fmu.toolchain.target_platforms import AARCH64_LINUX, X86_64_LINUX, X86_64_WINDOWS
 
@@ -102,7 +102,7 @@ def without_variants(made: Unit) -> Unit:
     name = "sources/model_config.h"
     files = dict(made.sources.files)
     files[name] = b"#define MB2FMU_WITHOUT_VARIANTS\n" + files[name]
-    return dataclasses.replace(made, sources=FileTree(files))
+    return dataclasses.replace(made, sources=InMemoryFileTree(files))
 
 
 def processor() -> list[str]:

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import etree
 
-from mb2fmu.audit import audit, read_policy
+from mb2fmu.audit import audit, read_audit_policy
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.report.pages.audit_ci_reports import format_github_annotations, format_junit, format_sarif
@@ -42,7 +42,7 @@ def wrong(tmp_path: Path) -> Path:
 def policy(tmp_path: Path, text: str):
     path = tmp_path / "audit.toml"
     path.write_text(text)
-    return read_policy(path, None, TODAY)
+    return read_audit_policy(path, None, TODAY)
 
 
 def test_rules_are_skipped_graded_and_waived(wrong: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_is_wrong_in_a_policy_is_reported_at_once(tmp_path: Path) -> None:
 def test_only_what_is_new_fails(wrong: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     old.write_text(audit(wrong, run=False, run_checkers=False).to_json())
-    known = read_policy(None, old, TODAY)
+    known = read_audit_policy(None, old, TODAY)
     result = audit(wrong, run=False, run_checkers=False, policy=known)
     assert result.exit_code() == 0
     assert {why for _, why in result.waived} == {"in the baseline too"}

@@ -17,9 +17,9 @@ from shorter_validations import PRELUDE, shorten_validations
 
 from mb2fmu import cli, pipeline
 from mb2fmu.cli import commands
-from mb2fmu.cli.stage_progress_display import StageProgress
+from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
 from mb2fmu.model.model_loading import load, shipped_models_folder
 from mb2fmu.pipeline.derivation.pipeline_results import StageTime
@@ -149,7 +149,7 @@ def test_a_fmu_that_fails_to_run_is_a_failed_tool(swing: Path, tmp_path: Path) -
     script = next(
         path for path in tree if path.startswith("resources/") and path.count("/") == 1 and path.endswith(".py")
     )
-    write_fmu_archive(FileTree({**tree.files, script: b"raise RuntimeError('broken on purpose')\n"}), broken)
+    write_fmu_archive(InMemoryFileTree({**tree.files, script: b"raise RuntimeError('broken on purpose')\n"}), broken)
     result = call("validate", broken, "--model", swing)
     assert result.exit_code == 3, result.output
     assert "Swing.fmu" in result.stderr
@@ -185,7 +185,7 @@ def test_equations_as_latex(swing: Path) -> None:
 def test_who_waits_long_is_reported_for_what_in_a_pipe_too(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with StageProgress() as progress:
+    with StageProgressDisplay() as progress:
         progress.started("read")
         progress.finished(StageTime("read", 1.0))
         monkeypatch.setattr("mb2fmu.cli.stage_progress_display.QUIET_LOG_SECONDS", -1.0)

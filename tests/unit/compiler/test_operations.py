@@ -20,7 +20,7 @@ from source_programs import missing as missing_target
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Program, ProgramEntryPoint, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ProgramVariableLayout, ScalarProgram
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
@@ -38,7 +38,7 @@ POINTS = [
 """Operands of one, two and three."""
 
 
-def program() -> tuple[Program, list[str]]:
+def program() -> tuple[ScalarProgram, list[str]]:
     """The value of every operation, then its slopes by each operand."""
     b = ProgramBuilder(ProgramVariableLayout(states=("x", "y", "z")))
     x = [b.state(i) for i in range(3)]

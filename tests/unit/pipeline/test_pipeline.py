@@ -220,7 +220,7 @@ def test_public_names_are_there_and_others_are_not() -> None:
 
 LATE_IMPORTS = (
     *("concurrent.futures", "fmpy", "importlib.metadata", "jinja2", "matplotlib", "numpy.ma", "numpy.polynomial"),
-    *("numpy.random", "rich", "scipy", "trimesh", "xmlschema", "mb2fmu.audit", "mb2fmu.analysis.studies.study_run"),
+    *("numpy.random", "rich", "scipy", "trimesh", "xmlschema", "mb2fmu.audit", "mb2fmu.pipeline.study_runs.study_run"),
     *(
         "mb2fmu.fmu.emit_c",
         "mb2fmu.fmu.emit_python",

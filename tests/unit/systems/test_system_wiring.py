@@ -194,10 +194,10 @@ def test_units_of_measure_are_converted(
 
 def test_a_fmu_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp_path: Path) -> None:
     from mb2fmu.fmu import package
-    from mb2fmu.fmu.in_memory_file_tree import FileTree
+    from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 
     tree = package.read_archive(mass_units["2"]["left"])
-    other = FileTree({path.replace("linux64", "elsewhere"): tree[path] for path in tree})
+    other = InMemoryFileTree({path.replace("linux64", "elsewhere"): tree[path] for path in tree})
     package.write_fmu_archive(other, tmp_path / "other.fmu")
     with pytest.raises(Mb2FmuError, match="left cannot be a component") as error:
         read_fmu_component("left", tmp_path / "other.fmu")

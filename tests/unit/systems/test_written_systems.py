@@ -20,7 +20,7 @@ from representatives import by_night
 from mb2fmu.cli import commands
 from mb2fmu.cli.system_command import _print_system_result
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_fmu_component, wire_system
 from mb2fmu.systems.block_diagram_layout import place_component_boxes
@@ -64,7 +64,9 @@ def joined(mass_units: Units) -> WiredSystem:
 @pytest.fixture(scope="session")
 def written(joined: WiredSystem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("written")
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), folder)
+    package.write_file_tree(
+        InMemoryFileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), folder
+    )
     package.write_file_tree(form_osp_files(joined).move_under("TwoMasses"), folder)
     (folder / "TwoMasses_fmpy.py").write_text(form_fmpy_script(joined, "TwoMasses/"))
     return folder
@@ -144,7 +146,9 @@ def test_other_masters_open_archives_with_parameters_of_the_system(mass_units: U
     system = two_masses(mass_units["2"])
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
     joined = wire_system(system, [read_fmu_component(each.name, each.source) for each in system.components])
-    package.write_file_tree(FileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), tmp_path)
+    package.write_file_tree(
+        InMemoryFileTree({"TwoMasses.ssp": package.make_fmu_archive(form_ssp_files(joined))}), tmp_path
+    )
     package.write_file_tree(form_osp_files(joined).move_under("TwoMasses"), tmp_path)
     answers = run_foreign_masters(
         ["fmpy", "libcosim", "ecos"], tmp_path / "TwoMasses.ssp", tmp_path / "TwoMasses", 0.001, 1.0, ["left.x"]

@@ -21,8 +21,8 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     PiecewisePolynomial,
-    Program,
     ProgramVariableLayout,
+    ScalarProgram,
     read_initial_discrete_memory,
 )
 from mb2fmu.model.scalar_operation_table import Op
@@ -118,7 +118,7 @@ def test_values_are_those_of_the_c_code(case: Case, target: str, tmp_path: Path)
 
 
 @cache
-def systems() -> Program:
+def systems() -> ScalarProgram:
     """Linear systems of every kind, the last of rank 2, and a lookup table with its slope; all depend on the states."""
     b, n = ProgramBuilder(ProgramVariableLayout(states=("x", "y"))), 4
     g = np.random.default_rng(8)
@@ -171,7 +171,7 @@ FAR = [
 
 
 @cache
-def linkage(*, with_limits: bool) -> Program:
+def linkage(*, with_limits: bool) -> ScalarProgram:
     """Angles of coupler and rocker from the link before; states: what :data:`CRANK` has, then the guess."""
     limits = (1.0, 1.0, 1e-9, 1e-9) if with_limits else ()
     names = ("crank", "la", "lb", "lc", "ln", *(f"limit{i}" for i in range(len(limits))))

@@ -20,7 +20,7 @@ from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.model.scalar_operation_table import Op
@@ -162,7 +162,7 @@ def test_a_chain_in_loops_is_that_of_the_c_code():
     assert (np.abs(found - expected) / np.abs(expected).max(axis=1, keepdims=True)).max() <= 1e-13
 
 
-def there_and_back(n: int) -> Program:
+def there_and_back(n: int) -> ScalarProgram:
     """Recurrences forward along x and backward, with a parameter, as a chain has them."""
     b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"x{i}" for i in range(n)), parameters=("c",)))
     c, s, forward = b.parameter(0), b.constant(0.5), []

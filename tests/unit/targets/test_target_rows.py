@@ -15,7 +15,7 @@ from mb2fmu import Model, pipeline
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import EmitError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, list_target_source_files
 from mb2fmu.targets import SOURCE_TARGETS, SourceCodeTarget, format_targets_as_markdown
 from mb2fmu.targets.csharp import emit_csharp_files
@@ -33,7 +33,7 @@ def derivation() -> pipeline.Derivation:
 
 
 @cache
-def files(target: str) -> FileTree:
+def files(target: str) -> InMemoryFileTree:
     return list_target_source_files(derivation(), target)
 
 

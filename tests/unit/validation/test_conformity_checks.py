@@ -17,7 +17,7 @@ from mb2fmu.audit.description.description_import import read_description, read_t
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.validation.conformity_checks import (
@@ -42,9 +42,9 @@ def errors(built, tmp_path, edit=None) -> list[str]:
     """What is said against the FMU with another description, checker and message."""
     derivation, core = built
     files = dict(core.files)
-    files.update(edited(edit)(FileTree(files)).files if edit else {})
+    files.update(edited(edit)(InMemoryFileTree(files)).files if edit else {})
     path = tmp_path / "CartPole.fmu"
-    package.write_fmu_archive(FileTree(files), path)
+    package.write_fmu_archive(InMemoryFileTree(files), path)
     found = check_conformity(path, derivation.definition, derivation.equations)
     return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
 
@@ -181,7 +181,7 @@ def test_two_variables_may_be_described_alike(built):
 )  # fmt: skip
 def test_capabilities_that_the_description_denies_are_reported_as_not_tried(built, fmi, flags, expected):
     core = pipeline.build(built[0], fmi=fmi).core
-    tree = edited(put("CoSimulation", **flags))(FileTree(core.files))
+    tree = edited(put("CoSimulation", **flags))(InMemoryFileTree(core.files))
     found = describe_denied_capabilities(read_fmu_description(tree))
     assert [set(each.partition(": ")[2].split(", ")) for each in found] == (
         [set(expected.split(", "))] if expected else []
@@ -223,7 +223,7 @@ def test_arrays_are_the_models(edit, expected, of_arrays):
     """Seen: an array whose first two elements had changed places passed, with a description that said so."""
     derivation, core = of_arrays
     for change, meant in ((None, []), (edit, expected)):
-        tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
+        tree = edited(change)(InMemoryFileTree(core.files)) if change else InMemoryFileTree(core.files)
         description = read_fmu_description(tree)
         elements = description.elements
         declared = _add_array_elements(description.model, elements)
@@ -241,7 +241,7 @@ def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
     derivation = pipeline.derive(file, arguments={"arrays": True})
     core = pipeline.build(derivation, fmi="3.0").core
     for change, count in ((None, 0), (put("//Float64[@name='tau']", max="20.0"), 3)):
-        tree = edited(change)(FileTree(core.files)) if change else FileTree(core.files)
+        tree = edited(change)(InMemoryFileTree(core.files)) if change else InMemoryFileTree(core.files)
         description = read_fmu_description(tree)
         elements = description.elements
         declared = _add_array_elements(description.model, elements)
@@ -259,7 +259,7 @@ def test_terminals_are_the_models(fmi):
     text = tree[TERMINALS]
     for old, new in ((b"", b""), (b'"v" memberName', b'"omega" memberName'), (b'"inflow"', b'"signal"')):
         assert text.count(old) == 1 or not old
-        changed = FileTree({**tree.files, TERMINALS: text.replace(old, new)})
+        changed = InMemoryFileTree({**tree.files, TERMINALS: text.replace(old, new)})
         found = list(_compare_terminals(read_terminals(changed[TERMINALS]), derivation.definition))
         assert len(found) == (old != new)
         assert all(each.severity == "error" and "the terminal drive has " in each.message for each in found)
@@ -324,7 +324,7 @@ def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch)
 
 def test_the_unit_of_what_is_reported_of_constraints_is_held_against_the_model():
     derivation = pipeline.derive(MODEL.with_name("four_bar.py"))
-    files = FileTree(dict(pipeline.build(derivation).core.files))
+    files = InMemoryFileTree(dict(pipeline.build(derivation).core.files))
     wrong = edited(put("//ScalarVariable[@name='diagnostics.velocity_residual']/Real", unit="1/s"))(files)
     reported = _compare_declarations(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
     assert [each.message for each in reported] == [

@@ -13,7 +13,7 @@ from mb2fmu import pipeline, visualization
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError, PackageError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.visualization.animation_page import choose_animation_frames
 
 MODEL = '''
@@ -62,7 +62,9 @@ def test_a_fmu_moves_as_its_model_does(folder):
 def test_a_fmu_that_does_not_say_what_it_looks_like_needs_a_model(folder, tmp_path):
     tree = package.read_archive(folder / "Swing.fmu")
     bare = tmp_path / "bare.fmu"
-    package.write_fmu_archive(FileTree({path: tree[path] for path in tree if path != visualization.SCENE_FILE}), bare)
+    package.write_fmu_archive(
+        InMemoryFileTree({path: tree[path] for path in tree if path != visualization.SCENE_FILE}), bare
+    )
     with pytest.raises(PackageError, match=r"does not say what it looks like[\s\S]*--model MODEL.py"):
         pipeline.animate(bare)
     drawing, _ = pipeline.animate(bare, model=folder / "swing.py")

@@ -19,8 +19,8 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     PiecewisePolynomial,
-    Program,
     ProgramVariableLayout,
+    ScalarProgram,
 )
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.visualization.interactive_fmu import form_scene_program_tables, format_script_safe_json
@@ -42,7 +42,7 @@ Factor = Literal["lu_factor", "ldlt_factor", "least_norm_factor"]
 FACTORS: tuple[Factor, ...] = ("lu_factor", "ldlt_factor", "least_norm_factor")
 
 
-def matrix(kind: Factor) -> tuple[Program, list[float]]:
+def matrix(kind: Factor) -> tuple[ScalarProgram, list[float]]:
     """A solve, the result of which another solve with the same factors reads; and a state: the matrix, b."""
     rng = np.random.default_rng(7)
     A = rng.normal(size=(N, N))
@@ -62,7 +62,7 @@ def matrix(kind: Factor) -> tuple[Program, list[float]]:
     return b.build(), [*entries.tolist(), *rng.normal(size=N).tolist()]
 
 
-def operations() -> tuple[Program, list[float]]:
+def operations() -> tuple[ScalarProgram, list[float]]:
     """Every operation of one, two and three operands, at values where it is defined."""
     b = ProgramBuilder(ProgramVariableLayout(states=("a", "b", "c"), parameters=("p",)))
     a, other, c = (b.state(i) for i in range(3))
@@ -79,7 +79,7 @@ def operations() -> tuple[Program, list[float]]:
     return b.build(), [0.3, 0.7, -1.25]
 
 
-def curve() -> tuple[Program, list[float]]:
+def curve() -> tuple[ScalarProgram, list[float]]:
     """A lookup table and its derivatives, in pieces, at a break, and outside on either side."""
     table = PiecewisePolynomial("lift", (0.0, 0.5, 2.0), ((1.0, 2.0), (0.5, -1.0), (3.0, 0.25)))
     b = ProgramBuilder(ProgramVariableLayout(states=tuple("abcde")))
@@ -88,7 +88,7 @@ def curve() -> tuple[Program, list[float]]:
     return b.build(), [-1.0, 0.2, 0.5, 1.3, 4.0]
 
 
-def newton() -> tuple[Program, list[float]]:
+def newton() -> tuple[ScalarProgram, list[float]]:
     """The root of y³ + y = a, from what is remembered: far away, so that steps are halved."""
     inner = ProgramBuilder(ProgramVariableLayout(states=("y",), parameters=("a",)))
     y, a = inner.state(0), inner.parameter(0)
@@ -109,7 +109,7 @@ def test_pages_compute_what_numpy_does(tmp_path: Path) -> None:
     name = shutil.which("chromium") or shutil.which("chromium-browser")
     if name is None:
         pytest.skip("chromium is not installed on this machine")
-    made: dict[str, tuple[Program, list[float]]] = {kind: matrix(kind) for kind in FACTORS}
+    made: dict[str, tuple[ScalarProgram, list[float]]] = {kind: matrix(kind) for kind in FACTORS}
     made |= {"operations": operations(), "curve": curve(), "newton": newton()}
     given = [
         {"record": form_scene_program_tables(program), "t": 0.125, "x": x, "p": list(PARAMETERS)}

@@ -32,7 +32,7 @@ def hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def compile_once(source: Path, target: str, flags: Sequence[str], suffix: str) -> Path:
+def compile_cached_c_file(source: Path, target: str, flags: Sequence[str], suffix: str) -> Path:
     """Return a program or library of one C file, compiled if it is not in the cache.
 
     Args:
@@ -53,7 +53,7 @@ def compile_once(source: Path, target: str, flags: Sequence[str], suffix: str) -
     if not compiled.exists():
         with make_temporary_folder("compile a part of the auditor", compiled.parent) as folder:
             new = folder / compiled.name
-            run_setup_command(
+            run_tool_preparation(
                 [sys.executable, "-I", "-m", "ziglang", "cc", str(source), *flags, "-o", str(new)],
                 {"ZIG_GLOBAL_CACHE_DIR": str(make_cache_folder("zig"))},
                 f"{source.name} of the auditor is not compiled",
@@ -63,7 +63,7 @@ def compile_once(source: Path, target: str, flags: Sequence[str], suffix: str) -
     return compiled
 
 
-def run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:
+def run_tool_preparation(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:
     """Run a command of the set-up; raise with its last line and what to do if it fails or takes too long."""
     try:
         process = subprocess.run(  # noqa: S603  our own commands

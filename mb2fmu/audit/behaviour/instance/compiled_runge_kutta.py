@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.behaviour.instance.cached_compilation import compile_once
+from mb2fmu.audit.behaviour.instance.cached_compilation import compile_cached_c_file
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import GUARD_ELEMENTS, RefusedCallError
 from mb2fmu.errors import ToolError
 
@@ -48,11 +48,11 @@ def compile_stage_library() -> Path | None:
     if os.name != "posix":
         return None
     with suppress(ToolError, OSError):
-        return compile_once(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-shared"), ".so")
+        return compile_cached_c_file(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-shared"), ".so")
     return None
 
 
-class CompiledStages:
+class CompiledRungeKuttaStages:
     """Stages of steps of one instance.
 
     Args:

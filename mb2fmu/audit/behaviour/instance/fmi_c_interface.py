@@ -22,7 +22,7 @@ SUCCEEDED = frozenset({OK, WARNING})
 STATUS_NAMES = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 
 
-def status_name(status: int) -> str:
+def format_fmi_status(status: int) -> str:
     """Return the name of a status; its number where the standards have none, since an FMU may answer anything."""
     return STATUS_NAMES[status] if 0 <= status < len(STATUS_NAMES) else str(status)
 
@@ -55,7 +55,7 @@ class RefusedCallError(Exception):
     def __init__(self, function: str, status: int, message: str, mode: str) -> None:
         self.function, self.status, self.message, self.mode = function, status, message, mode
         message_text = f': "{message}"' if message else ", without a message"
-        status_text = status_name(status)
+        status_text = format_fmi_status(status)
         super().__init__(f"{function} returns {status_text} in {mode}{message_text}")
 
 
@@ -104,7 +104,7 @@ class DiscreteStateUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class StepResult:
+class DoStepResult:
     """Result of a step; the last four fields only in FMI 3."""
 
     status: int

@@ -17,6 +17,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     AllocateCallback,
     BooleanOutputArguments,
     DiscreteStateUpdate,
+    DoStepResult,
     Fmi2CallbackFunctions,
     Fmi2EventInfo,
     FmuLibrary,
@@ -28,14 +29,13 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     LoggerCallback3,
     MeaninglessFmuValueError,
     RefusedCallError,
-    StepResult,
     Value,
 )
 from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
     MAX_READ_PLANS,
     GroupedReadPlan,
     VariableGroup,
-    value_reference_array,
+    make_value_reference_array,
 )
 from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages, make_printf_logger
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -55,7 +55,7 @@ def _array(element_type: Any, values: Iterable[Any]) -> Any:
     return array
 
 
-class InstanceOptions(TypedDict, total=False):
+class FmuInstanceOptions(TypedDict, total=False):
     """Options of an instance: see :class:`FmuInstance`."""
 
     token: str | None
@@ -181,7 +181,7 @@ class FmuInstance:
             c.c_bool(logging is not False),
         )
         if self.interface == "CoSimulation":
-            required_arguments = (value_reference_array(required_variables), c.c_size_t(len(required_variables)))
+            required_arguments = (make_value_reference_array(required_variables), c.c_size_t(len(required_variables)))
             final_arguments: tuple[Any, ...] = (
                 c.c_bool(self.event_mode),
                 c.c_bool(allow_early_return),
@@ -391,22 +391,22 @@ class FmuInstance:
 
     # --- Co-Simulation
 
-    def do_step(self, begin_time: float, step_size: float) -> StepResult:
+    def do_step(self, begin_time: float, step_size: float) -> DoStepResult:
         """Do one communication step; never raise."""
         self.time = begin_time
         if self.version == 2:
             status = self.call(
                 "DoStep", c.c_double(begin_time), c.c_double(step_size), c.c_int(self.no_set_state_before)
             )
-            return StepResult(status, terminate=status == DISCARD and self._wants_to_terminate())
+            return DoStepResult(status, terminate=status == DISCARD and self._wants_to_terminate())
         flags = BooleanOutputArguments(self.version, "eventHandlingNeeded", "terminateSimulation", "earlyReturn")
         last_time = c.c_double(float("nan"))
         arguments = c.c_double(begin_time), c.c_double(step_size), c.c_bool(self.no_set_state_before)
         status = self.call("DoStep", *arguments, *flags.pointers, c.byref(last_time))
         if status in SUCCEEDED:
             event_needed, terminate, returned_early = self._read_flags("DoStep", flags)
-            return StepResult(status, event_needed, terminate, returned_early, last_time.value)
-        return StepResult(status)
+            return DoStepResult(status, event_needed, terminate, returned_early, last_time.value)
+        return DoStepResult(status)
 
     def _wants_to_terminate(self) -> bool:
         """Return whether an FMI 2 step was discarded because the FMU wants to end."""
@@ -425,7 +425,7 @@ class FmuInstance:
             value = c.c_int(0 if type_name == "Boolean" else -1)
         return self.call(f"Get{type_name}Status", c.c_int(kind), c.byref(value)), value.value
 
-    def must_step(self, begin_time: float, step_size: float) -> StepResult:
+    def must_step(self, begin_time: float, step_size: float) -> DoStepResult:
         """Do one communication step of an ordinary run.
 
         Raises:
@@ -445,7 +445,7 @@ class FmuInstance:
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
         status = self.call(
-            name, value_reference_array(variables), c.c_size_t(len(variables)), orders, block.array, *sizes
+            name, make_value_reference_array(variables), c.c_size_t(len(variables)), orders, block.array, *sizes
         )
         return status, self._read_block(name, status, block)
 
@@ -453,7 +453,8 @@ class FmuInstance:
         """Set derivatives of inputs by time (FMI 2)."""
         orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
-            "SetRealInputDerivatives", value_reference_array(variables), count, orders, _array(c.c_double, derivatives)
+            "SetRealInputDerivatives", make_value_reference_array(variables), count, orders,
+            _array(c.c_double, derivatives)
         )  # fmt: skip
 
     # --- variables
@@ -513,7 +514,7 @@ class FmuInstance:
             for value in values_by_variable.values()
             for element in (value if isinstance(value, tuple) else (value,))
         ]
-        references, count = value_reference_array(list(values_by_variable)), c.c_size_t(len(values_by_variable))
+        references, count = make_value_reference_array(list(values_by_variable)), c.c_size_t(len(values_by_variable))
         if type_name in {"Binary", "String"}:
             buffers = [c.create_string_buffer(element) for element in values]
             pointers = _array(c.c_void_p, [c.addressof(element) for element in buffers])
@@ -555,9 +556,9 @@ class FmuInstance:
         size = len(knowns if adjoint else unknowns)
         block = GuardedArray(c.c_double, size)
         reference_arguments = (
-            value_reference_array(unknowns),
+            make_value_reference_array(unknowns),
             c.c_size_t(len(unknowns)),
-            value_reference_array(knowns),
+            make_value_reference_array(knowns),
             c.c_size_t(len(knowns)),
         )
         if self.version == 2:

@@ -14,7 +14,7 @@ MAX_READ_PLANS = 200
 """Plans of a library that are kept for further reads of the same variables."""
 
 
-def value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
+def make_value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
     """Return value references as an array for the FMU."""
     references = [variable.reference or 0 for variable in variables]
     return (c.c_uint * max(len(references), 1))(*references)
@@ -49,7 +49,7 @@ class VariableGroup:
         return cls(
             variables,
             sizes,
-            value_reference_array(variables),
+            make_value_reference_array(variables),
             len(variables) if sizes is None else sum(sizes),
         )
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.audit.behaviour.instance.cached_compilation import (
-    compile_once,
+    compile_cached_c_file,
     hash_content,
     make_cache_folder,
-    run_setup_command,
+    run_tool_preparation,
 )
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.errors import Fault, ToolError
@@ -37,7 +37,7 @@ MAX_STACK_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteHost:
+class HostProgram:
     """A program that runs an FMU in place of this process.
 
     Attributes:
@@ -59,7 +59,7 @@ class RemoteHost:
         return asdict(self)
 
 
-def make_wine_host() -> RemoteHost:
+def make_wine_host() -> HostProgram:
     """Return a host for libraries of Windows.
 
     Raises:
@@ -70,7 +70,7 @@ def make_wine_host() -> RemoteHost:
         remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
         raise ToolError("FMUs of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
     version = _read_tool_version(launcher)
-    return RemoteHost(
+    return HostProgram(
         WINE,
         launcher,
         str(_build_host_program("x86_64-windows-gnu")),
@@ -79,12 +79,12 @@ def make_wine_host() -> RemoteHost:
     )
 
 
-def make_valgrind_host() -> RemoteHost | None:
+def make_valgrind_host() -> HostProgram | None:
     """Return a host that watches the FMU's use of memory; None if valgrind is not installed."""
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
-    return RemoteHost(VALGRIND, launcher, str(_build_host_program("native")))
+    return HostProgram(VALGRIND, launcher, str(_build_host_program("native")))
 
 
 def _read_tool_version(launcher: str) -> str:
@@ -104,7 +104,7 @@ def _build_host_program(target: str) -> Path:
     # Stripped, a program for Windows begins with the same code as FMUs do, which zig builds in a minute or two, once.
     is_windows = "windows" in target
     flags = ("-s",) if is_windows else ("-g", "-ldl")
-    return compile_once(HOST_SOURCE, target, (*flags, "-D_GNU_SOURCE", "-O1"), ".exe")
+    return compile_cached_c_file(HOST_SOURCE, target, (*flags, "-D_GNU_SOURCE", "-O1"), ".exe")
 
 
 def _make_wine_prefix(launcher: str, version: str) -> Path:
@@ -119,13 +119,13 @@ def _make_wine_prefix(launcher: str, version: str) -> Path:
     if not template.exists():
         with make_temporary_folder("set wine up", template.parent) as folder:
             prefix = folder / "prefix"
-            run_setup_command(
+            run_tool_preparation(
                 [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up",
                 _WINE_REMEDY,
             )  # fmt: skip
             server = Path(launcher).with_name("wineserver64")
             if server.exists():
-                run_setup_command(
+                run_tool_preparation(
                     [str(server), "-w"], _wine_environment(prefix, folder), "wine does not end", _WINE_REMEDY
                 )
             if not template.exists():
@@ -160,11 +160,11 @@ def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> 
     if path not in _LOADED:
         auditor_folder = root / AUDITOR_FOLDER
         auditor_folder.mkdir(exist_ok=True)
-        _LOADED[path] = _start_host(RemoteHost(**host_values), auditor_folder, path)
+        _LOADED[path] = _start_host(HostProgram(**host_values), auditor_folder, path)
     return _LOADED[path]
 
 
-def _start_host(remote_host: RemoteHost, auditor_folder: Path, path: Path) -> RemoteLibrary:
+def _start_host(remote_host: HostProgram, auditor_folder: Path, path: Path) -> RemoteLibrary:
     """Return a library in a host that is started for it."""
     if remote_host.name == VALGRIND:
         command = [
@@ -183,7 +183,7 @@ def _start_host(remote_host: RemoteHost, auditor_folder: Path, path: Path) -> Re
         _copy_wine_prefix(Path(remote_host.prefix), prefix)
     wine_variables = _wine_environment(prefix, auditor_folder)
     return RemoteLibrary(
-        [remote_host.launcher, remote_host.program], windows_path(path), {**os.environ, **wine_variables}
+        [remote_host.launcher, remote_host.program], convert_to_wine_path(path), {**os.environ, **wine_variables}
     )
 
 
@@ -193,7 +193,7 @@ def _copy_wine_prefix(template: Path, prefix: Path) -> None:
     (prefix / "drive_c" / "windows").symlink_to(template / "drive_c" / "windows")
 
 
-def windows_path(path: Path) -> str:
+def convert_to_wine_path(path: Path) -> str:
     """Return a path as wine names it."""
     return "Z:" + str(path).replace("/", "\\")
 

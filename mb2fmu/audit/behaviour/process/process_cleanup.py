@@ -107,7 +107,7 @@ def count_process_threads(process: int) -> int:
         return 1
 
 
-def process_cpu_time(process: int) -> float:
+def read_process_cpu_time(process: int) -> float:
     """Return user and system time of a process so far, in s; 0 where that is unknown."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()

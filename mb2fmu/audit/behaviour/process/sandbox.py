@@ -54,12 +54,12 @@ def _load_libc() -> c.CDLL:
     return c.CDLL(None, use_errno=True)
 
 
-def adopt_orphans() -> bool:
+def become_parent_of_orphans() -> bool:
     """Make this process the parent of orphaned descendants; return whether the system can do that."""
     return LINUX and _load_libc().prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
-def end_with_parent(parent: int) -> None:
+def end_process_with_parent(parent: int) -> None:
     """Let the system kill this process when its parent ends."""
     if LINUX:
         _load_libc().prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
@@ -67,7 +67,7 @@ def end_with_parent(parent: int) -> None:
             os._exit(1)  # it ended before this request
 
 
-def limit_resources(memory: int | None) -> Iterator[str]:
+def limit_process_resources(memory: int | None) -> Iterator[str]:
     """Limit memory, files and descriptors of this process.
 
     Args:
@@ -153,7 +153,7 @@ def confine_writes(folder: Path) -> str:
 # --- seccomp
 
 
-def system_call_number(name: str) -> int | None:
+def find_system_call_number(name: str) -> int | None:
     """Return the number of a system call on this machine; None if it has none."""
     column = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
     return None if column is None else MONITORED_CALLS[name][column]
@@ -172,7 +172,7 @@ def _build_filter(process: int) -> bytes:
         _bpf_instruction(_BPF_RETURN, _SECCOMP_ALLOW),
     ]
     for name in MONITORED_CALLS:
-        number = system_call_number(name)
+        number = find_system_call_number(name)
         if number is None:
             continue
         call_filter = _build_call_filter(name, process)

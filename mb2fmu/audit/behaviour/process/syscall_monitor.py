@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.process.sandbox import MONITORED_CALLS, system_call_number
+from mb2fmu.audit.behaviour.process.sandbox import MONITORED_CALLS, find_system_call_number
 
 _IOCTL_RECEIVE, _IOCTL_SEND = 0xC0502100, 0xC0182101
 _CONTINUE_FLAG = 1
@@ -67,7 +67,7 @@ class SystemCallMonitor:
             report,
         )
         self._call_names = {
-            number: name for name in MONITORED_CALLS if (number := system_call_number(name)) is not None
+            number: name for name in MONITORED_CALLS if (number := find_system_call_number(name)) is not None
         }
 
     def close(self) -> None:

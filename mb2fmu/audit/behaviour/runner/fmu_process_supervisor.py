@@ -29,10 +29,10 @@ from mb2fmu.audit.behaviour.process.process_cleanup import (
     is_process_waiting,
     kill_process_session,
     list_descendant_processes,
-    process_cpu_time,
+    read_process_cpu_time,
     remove_shared_memory,
 )
-from mb2fmu.audit.behaviour.process.sandbox import adopt_orphans
+from mb2fmu.audit.behaviour.process.sandbox import become_parent_of_orphans
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_seccomp_descriptor
 
@@ -58,7 +58,7 @@ MAX_SLOWDOWN = 20.0
 
 
 @dataclass
-class Supervisor:
+class FmuProcessSupervisor:
     """Supervision of the processes that run one FMU.
 
     Attributes:
@@ -182,7 +182,7 @@ class Supervisor:
     def _cpu_time(self, process: int) -> float:
         """Return the processor time so far, in s, with processes that run the FMU in place of the child."""
         descendants = list_descendant_processes(process) if self.request["far"] else []
-        return sum(map(process_cpu_time, (process, *descendants)))
+        return sum(map(read_process_cpu_time, (process, *descendants)))
 
     def _call_time_limit(self) -> float:
         """Return the time limit of one call now, in s."""
@@ -380,9 +380,9 @@ def _run_supervisor_process() -> None:
     """Read the request and try everything."""
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
-    adopt_orphans()
+    become_parent_of_orphans()
     make_work_folders(root)
-    supervisor = Supervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
+    supervisor = FmuProcessSupervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
     try:
         while not supervisor.done and time.monotonic() < request["deadline"]:
             supervisor.run_worker()

@@ -21,7 +21,7 @@ from typing import Any
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
-from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, RemoteHost
+from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, HostProgram
 from mb2fmu.audit.behaviour.process.process_cleanup import list_processes_with_token
 from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
@@ -145,8 +145,8 @@ class SupervisedRunOptions:
     effort: float
     recorded: AuditReferenceRun | None = None
     windows: bool = False
-    wine: RemoteHost | None = None
-    valgrind: RemoteHost | None = None
+    wine: HostProgram | None = None
+    valgrind: HostProgram | None = None
     together: bool = False
     run_calls: int | None = None
     stage_library: Path | None = None
@@ -262,7 +262,7 @@ def _map_tried_rules(interfaces: Collection[str], rules: Collection[str]) -> dic
 
 def _run_under_valgrind(
     archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any],
-    valgrind_host: RemoteHost, supervisors: _Supervisors
+    valgrind_host: HostProgram, supervisors: _Supervisors
 ) -> SupervisedRunResult:  # fmt: skip
     """Run the FMU once more under valgrind, for the rule on memory."""
     own_request = {**request, "far": valgrind_host.as_json(), "rules": [MEMORY_RULE]}

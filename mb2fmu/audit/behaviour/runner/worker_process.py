@@ -25,23 +25,23 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     TerminateSimulationError,
     TrialFixture,
 )
-from mb2fmu.audit.behaviour.fixture.trial_folders import WORK, work_folder_environment
-from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, Trial
+from mb2fmu.audit.behaviour.fixture.trial_folders import WORK, make_work_folder_environment
+from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, AuditTrial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import (
     IN_PROCESS,
     VALGRIND,
     WINE,
+    convert_to_wine_path,
     load_remote_library,
-    windows_path,
 )
 from mb2fmu.audit.behaviour.process.process_global_settings import describe_exhausted_resources
 from mb2fmu.audit.behaviour.process.sandbox import (
     confine_writes,
-    end_with_parent,
+    end_process_with_parent,
     install_seccomp_filter,
-    limit_resources,
+    limit_process_resources,
 )
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT, SkippedTrialError, TrialBudget
@@ -95,13 +95,13 @@ TRIAL_TIME_SHARE = 0.15
 """Share of the processor budget that one trial may take."""
 
 
-def order_trials_by_risk() -> list[Trial]:
+def order_trials_by_risk() -> list[AuditTrial]:
     """Return all trials in order, those that may disturb the process last."""
     module_order = {module.__name__: index for index, module in enumerate(TRIAL_MODULES)}
     return sorted(TRIALS, key=lambda trial: (trial.runs_last, module_order[trial.function.__module__]))
 
 
-def _run_trial(trial: Trial, fixture: TrialFixture, write: Any) -> bool:
+def _run_trial(trial: AuditTrial, fixture: TrialFixture, write: Any) -> bool:
     """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
     can_be_instantiated, trial_budget = True, fixture.library.trial_budget
     is_judged, reports_leak = False, False
@@ -143,7 +143,7 @@ def _report_side_effects(fixture: TrialFixture, write: Any, *, reports_leak: boo
 
 
 def _handle_early_end(
-    trial: Trial, fixture: TrialFixture, error: TerminateSimulationError | IntegratorBudgetError, write: Any
+    trial: AuditTrial, fixture: TrialFixture, error: TerminateSimulationError | IntegratorBudgetError, write: Any
 ) -> tuple[bool, bool]:
     """Return, for an interrupted run, whether that is a verdict, and whether to retry with shorter runs."""
     if isinstance(error, IntegratorBudgetError):
@@ -189,7 +189,7 @@ def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
     return True
 
 
-def _report_stop(trial: Trial, fixture: TrialFixture, error: Exception, write: Any) -> bool:
+def _report_stop(trial: AuditTrial, fixture: TrialFixture, error: Exception, write: Any) -> bool:
     """Report the exception that ended a trial; return whether it is a verdict on the FMU.
 
     Known classes of exceptions are behaviour of the FMU; any other is a fault of the auditor and reported as such.
@@ -230,7 +230,7 @@ def _load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLib
 def _resources_path(request: dict[str, Any]) -> str:
     """Return the path of the resources as the FMU sees it: with drive and slashes under wine."""
     path = Path(request["folder"]) / "resources"
-    return windows_path(path).replace("\\", "/") if _describe_fmu_execution_host(request) == WINE else str(path)
+    return convert_to_wine_path(path).replace("\\", "/") if _describe_fmu_execution_host(request) == WINE else str(path)
 
 
 HOST_PHRASES = {IN_PROCESS: "", WINE: " through wine", VALGRIND: " under valgrind"}
@@ -372,7 +372,7 @@ def _report_untried_rules(request: dict[str, Any], interface: str, write: Any) -
                 write({"idle": [rule, f"{interface}: it cannot be tried through wine"]})
 
 
-def _is_requested(trial: Trial, interface: str, request: dict[str, Any]) -> bool:
+def _is_requested(trial: AuditTrial, interface: str, request: dict[str, Any]) -> bool:
     """Return whether a trial is wanted for this kind and place, and not tried before."""
     is_wanted = trial.function in {
         life_cycle_trials.try_instantiation,
@@ -392,14 +392,14 @@ def run_trials_in_sandbox(
     """Run within limits, after a fork; never return."""
     try:
         os.setsid()
-        end_with_parent(parent)
+        end_process_with_parent(parent)
         root = Path(request["root"])
         _redirect_descriptors(Path(request["spoken"]), connection)
-        os.environ.update(work_folder_environment(root))
+        os.environ.update(make_work_folder_environment(root))
         os.chdir(root / WORK)
         remote_host = request["far"]
         missing_protections = [
-            *limit_resources(None if remote_host else request["memory"]),
+            *limit_process_resources(None if remote_host else request["memory"]),
             confine_writes(root),
             install_seccomp_filter(connection, is_remote=bool(remote_host)),
         ]
@@ -430,10 +430,10 @@ def _run_worker_process() -> None:
     request = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     root = Path(request["root"])
     channel = SharedMemoryChannel(root.parent / f"{root.name}.channel")
-    os.environ.update(work_folder_environment(root))
+    os.environ.update(make_work_folder_environment(root))
     os.chdir(root / WORK)
     missing_protections = [
-        *limit_resources(request["memory"]),
+        *limit_process_resources(request["memory"]),
         confine_writes(root),
         install_seccomp_filter(None, is_remote=False),
     ]

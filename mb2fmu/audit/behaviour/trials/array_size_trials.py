@@ -17,7 +17,7 @@ from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResul
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
@@ -92,7 +92,7 @@ def _check_size(
             declared_count = fixture.description.size(array)
             if status not in {OK, WARNING}:
                 message = f'with {size} the array "{array.name}" should have {count} elements; reading these returns'
-                yield RuleViolation("value.structural", f"{message} {status_name(status)}", place)
+                yield RuleViolation("value.structural", f"{message} {format_fmi_status(status)}", place)
             elif declared_count != count and _read_elements(instance, array, declared_count) in {OK, WARNING}:
                 message = f'with {size} the array "{array.name}" is read with {declared_count} elements, as before, too'
                 yield RuleViolation("value.structural", message, place)

@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable, parse_number
@@ -88,7 +88,9 @@ def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: Describ
     if status not in {OK, WARNING}:
         if variability in {"changing", "countdown"}:
             yield RuleViolation(
-                "clock.interval", f"a {variability} clock, whose interval request returns {status_name(status)}", place
+                "clock.interval",
+                f"a {variability} clock, whose interval request returns {format_fmi_status(status)}",
+                place,
             )
         return
     declared = parse_number(clock.written.get("intervalDecimal"))
@@ -136,7 +138,7 @@ def _check_tick(
     is_active[0] = True
     status = instance.call("SetClock", references, count, is_active)
     if status not in {OK, WARNING}:
-        yield RuleViolation("clock.ticks", f"setting it in Event Mode returns {status_name(status)}", place)
+        yield RuleViolation("clock.ticks", f"setting it in Event Mode returns {format_fmi_status(status)}", place)
         return
     try:
         values.update(zip(clocked, instance.get(clocked), strict=True))

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    NoInstanceError,
+    InstantiationError,
     TerminateSimulationError,
     TrialFixture,
     have_same_bits,
@@ -21,8 +21,8 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
     START_DISTURBANCE,
-    find_deviation,
     find_largest_difference,
+    find_run_deviation,
     relative_tolerance,
     values_agree,
 )
@@ -31,7 +31,14 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     run_co_simulation,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
+    ERROR,
+    OK,
+    WARNING,
+    RefusedCallError,
+    Value,
+    format_fmi_status,
+)
 from mb2fmu.audit.behaviour.instance.fmu_instance import (
     LAST_SUCCESSFUL_TIME_KIND,
     STEP_STATUS_KIND,
@@ -261,7 +268,7 @@ def _find_differences(
     term_magnitudes: Sequence[float],
 ) -> Iterator[RuleViolation]:
     """Yield where Co-Simulation leaves Model Exchange: a continuous variable, or else a discrete one."""
-    deviation = find_deviation(fixture, runs, variables, term_magnitudes)
+    deviation = find_run_deviation(fixture, runs, variables, term_magnitudes)
     if deviation:
         variable, point, gap = deviation
         message = f"at t = {runs[0].times[point]:.6g} it differs by {gap:.2g} of its size from the same FMU as "
@@ -449,8 +456,8 @@ def _check_reported_status(fixture: TrialFixture) -> Iterator[RuleViolation]:
             status, step_status = instance.get_step_report("", STEP_STATUS_KIND)
             if status == OK and step_status != result.status:
                 message = (
-                    f"fmi2DoStepStatus is {status_name(int(step_status))} after a step that returned "
-                    f"{status_name(result.status)}"
+                    f"fmi2DoStepStatus is {format_fmi_status(int(step_status))} after a step that returned "
+                    f"{format_fmi_status(result.status)}"
                 )
                 yield RuleViolation("steps.last", message, fixture.interface)
                 return
@@ -512,7 +519,7 @@ def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[RuleViolatio
             fixture.settle_events(instance)
             instance.leave_event_mode()
             do_communication_step(fixture, instance, fixture.start + fixture.step, fixture.step)
-    except NoInstanceError:
+    except InstantiationError:
         yield RuleViolation(
             "flags.true", "hasEventMode is true, but no instance is made that uses it", fixture.interface
         )
@@ -536,7 +543,7 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
     values_before_events: list[list[Value]] = []
     first_event_step, runs = 0, (TrialRun(), TrialRun())  # at a point, before and behind an event that falls on it
     with (
-        suppress(RefusedCallError, SkippedTrialError, NoInstanceError),
+        suppress(RefusedCallError, SkippedTrialError, InstantiationError),
         fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
     ):
         fixture.initialize(instance)

@@ -28,7 +28,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     run_co_simulation,
     run_interface_type,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -416,7 +416,9 @@ def try_later_start_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if fixture.interface == "CoSimulation":
             status = instance.do_step(start_time, fixture.step).status
             if status not in {OK, WARNING}:
-                message = f"initialized to start at {start_time:.9g}, a step from there returns {status_name(status)}"
+                message = (
+                    f"initialized to start at {start_time:.9g}, a step from there returns {format_fmi_status(status)}"
+                )
                 yield RuleViolation("value.time", message, fixture.interface)
     if fixture.interface == "ModelExchange":
         yield from _check_start_after_stop(fixture, fixture.stop + 3.7 * fixture.step)

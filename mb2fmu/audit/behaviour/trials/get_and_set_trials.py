@@ -26,7 +26,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     GuardedArray,
     RefusedCallError,
     Value,
-    status_name,
+    format_fmi_status,
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -91,7 +91,7 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
             status = instance.call(f"{verb}{name}", no_references, c.c_size_t(0), block.array, *size_arguments)
             _, violation = block.read(succeeded=True)
             if violation or status not in {OK, WARNING}:
-                fault = violation or f"returns {status_name(status)}"
+                fault = violation or f"returns {format_fmi_status(status)}"
                 message = f"fmi{fixture.description.version}{verb}{name} for no variables {fault}"
                 yield RuleViolation("value.nothing", message, fixture.interface)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
@@ -112,7 +112,7 @@ def _measure_output_derivatives(
     values_after = instance.get(outputs)
     for derivative_order, (status, _) in enumerate(reported, 1):
         if status not in {OK, WARNING}:
-            answer = status_name(status)
+            answer = format_fmi_status(status)
             return f"maxOutputDerivativeOrder is {order}, but a request for order {derivative_order} returns {answer}"
     results = {}
     for variable, before, at_middle, after, declared in zip(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import NoInstanceError, TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import InstantiationError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import find_largest_difference, relative_tolerance
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -17,7 +17,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     find_first_run_difference,
     start_integration,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -537,7 +537,7 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if fixture.description.version != 3:
         return
     has_event_mode = fixture.interface == "ModelExchange" or fixture.flag("hasEventMode")
-    with suppress(NoInstanceError), fixture.open_instance(event_mode=has_event_mode) as instance:
+    with suppress(InstantiationError), fixture.open_instance(event_mode=has_event_mode) as instance:
         fixture.initialize(instance)
         outputs = [
             entry.variable
@@ -549,12 +549,14 @@ def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
             status = instance.call("GetNumberOfVariableDependencies", reference, c.byref(count))
             if status not in {OK, WARNING}:
                 message = "providesPerElementDependencies is true, but fmi3GetNumberOfVariableDependencies"
-                yield RuleViolation("flags.true", f"{message} returns {status_name(status)}", fixture.interface)
+                yield RuleViolation("flags.true", f"{message} returns {format_fmi_status(status)}", fixture.interface)
         if fixture.flag("providesEvaluateDiscreteStates") and has_event_mode:
             instance.enter_event_mode()
             status = instance.call("EvaluateDiscreteStates")
             if status not in {OK, WARNING}:
-                message = f"providesEvaluateDiscreteStates is true, but the function returns {status_name(status)}"
+                message = (
+                    f"providesEvaluateDiscreteStates is true, but the function returns {format_fmi_status(status)}"
+                )
                 yield RuleViolation("flags.true", message, fixture.interface)
 
 

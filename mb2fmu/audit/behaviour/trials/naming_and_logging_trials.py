@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
@@ -22,7 +22,7 @@ UNUSUAL_NAMES = {
 
 
 @register_trial("instances with unusual names", "life.name", crash_rule="life.name")
-def try_long_instance_names(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_unusual_instance_names(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check long instance names: importers join the names of all levels."""
     for description, name in UNUSUAL_NAMES.items():
         fixture.report_progress(f"a name {description}")
@@ -97,9 +97,8 @@ def try_switching_log_categories(fixture: TrialFixture) -> Iterator[RuleViolatio
                         if switched_categories
                         else "for all categories"
                     )
-                    message = (
-                        f"switching messages {'on' if enabled else 'off'} {category_text} returns {status_name(status)}"
-                    )
+                    state = "on" if enabled else "off"
+                    message = f"switching messages {state} {category_text} returns {format_fmi_status(status)}"
                     yield RuleViolation("log.setting", message, fixture.interface)
                     return
         unwanted_messages = find_messages_without_logging(

@@ -20,7 +20,14 @@ from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
     compute_mixed_magnitude_weight,
     find_largest_of_similar_magnitude,
 )
-from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, OK, WARNING, RefusedCallError, Value, status_name
+from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
+    DISCARD,
+    OK,
+    WARNING,
+    RefusedCallError,
+    Value,
+    format_fmi_status,
+)
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
@@ -139,7 +146,7 @@ def _compare_with_differences(
             rows_of, columns_of = ([variable], knowns) if is_adjoint else (unknowns, [variable])
             status, values = instance.get_partial_derivatives(rows_of, columns_of, [1.0], adjoint=is_adjoint)
             if status not in {OK, WARNING}:
-                message = f'the request for "{variable.name}" in {mode} returns {status_name(status)}'
+                message = f'the request for "{variable.name}" in {mode} returns {format_fmi_status(status)}'
                 message += f': "{instance.messages[-1][2]}"' if instance.messages else ""
                 yield RuleViolation(name, message, fixture.interface)
                 break
@@ -276,7 +283,7 @@ def _check_other_requests(
     for request in requests:
         status, values = evaluate(request)
         if status not in {OK, WARNING}:
-            message = f"a request of {request.text.rstrip(',')} in {mode} returns {status_name(status)}"
+            message = f"a request of {request.text.rstrip(',')} in {mode} returns {format_fmi_status(status)}"
             yield RuleViolation(name, message, fixture.interface)
             return
         for position, value in zip(request.answered, values, strict=True):

@@ -1,9 +1,9 @@
 """Articulated bodies: u' in three sweeps over the links; several sets of generalized forces share the inertias.
 
 Outwards: velocities and the accelerations at u' = 0. Inwards: inertias and forces as felt through the joints below,
-each direction of a joint eliminated by itself, after the speeds that deform the link (``multi_link_speeds``). Outwards:
-what the joints' accelerations add. Because the second sweep starts from the accelerations at u' = 0, velocities enter
-forces only, once per link.
+each direction of a joint eliminated by itself, after the speeds that deform the link (``shared_speed_elimination``).
+Outwards: what the joints' accelerations add. Because the second sweep starts from the accelerations at u' = 0,
+velocities enter forces only, once per link.
 
 Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, ch. 7.2.
 
@@ -20,19 +20,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
+from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.multi_link_speeds import (
-    CoupledInertia,
-    couple_particle_group_inertia,
-    find_multi_link_speeds,
-    shift_coupled_force,
-    shift_coupled_inertia,
-    shift_coupled_motion,
-)
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     form_link_inertias_with_particle_groups,
     form_particle_groups,
+)
+from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import (
+    CoupledInertia,
+    couple_particle_group_inertia,
+    find_shared_link_speeds,
+    shift_coupled_force,
+    shift_coupled_inertia,
+    shift_coupled_motion,
 )
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
@@ -182,7 +182,7 @@ class ArticulatedBodies:
         self._loads = loads
         recursion = kinematics.recursion
         self._links = [i for i in recursion.list_carrying_links() if i not in geared]
-        self._shared = find_multi_link_speeds(recursion, self._links)
+        self._shared = find_shared_link_speeds(recursion, self._links)
         self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
         self._spaces = {i: self._space(i, recursion.links[i].name) for i in self._links}
         self._groups = form_particle_groups(kinematics)
@@ -291,7 +291,7 @@ class ArticulatedBodies:
     def bias(self, link: int) -> SpatialVector:
         """Return the inertia force at u' = 0 less the applied force, without rates of particle groups."""
         if link not in self._bias:
-            inertia = link_inertia_force(self._k, link, self._rigid[link])
+            inertia = form_link_inertia_force(self._k, link, self._rigid[link])
             applied = self._loads.wrench_on_link(link)
             self._bias[link] = (self._g.sub(inertia[0], applied[0]), self._g.sub(inertia[1], applied[1]))
         return self._bias[link]

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, link_inertia_force
+from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
-from mb2fmu.compiler.lowering.recursion.multi_link_speeds import couple_particle_group_inertia
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
     form_link_inertias_with_particle_groups,
     form_particle_groups,
 )
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product
+from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import couple_particle_group_inertia
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialVector,
     shift_force_to_parent,
@@ -163,7 +163,7 @@ class CompositeBodies:
     def _left_to_accelerate(self, link: int) -> SpatialVector:
         """Return the loads on a link less its inertia force at u' = 0."""
         g = self._g
-        inertia, applied = link_inertia_force(self._k, link, self._rigid[link]), self._loads.wrench_on_link(link)
+        inertia, applied = form_link_inertia_force(self._k, link, self._rigid[link]), self._loads.wrench_on_link(link)
         return g.sub(applied[0], inertia[0]), g.sub(applied[1], inertia[1])
 
     def _along_speeds(

@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
 )
 
 
-def link_inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> SpatialVector:
+def form_link_inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> SpatialVector:
     """Return the rate of momentum of a link at u' = 0 without gravity, about its origin, in its axes.
 
     With Ω = α̂0 + ω̂²: f = m a0 + Ω h, and n = h × a0 + ∫ r × Ω r dm, whose x component is (Ω P)_zy − (Ω P)_yz.

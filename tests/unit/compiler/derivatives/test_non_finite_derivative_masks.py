@@ -13,7 +13,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
 
 q, u, m = sm.symbols("q u m", real=True)
 KNOWNS = (q, u, m)
@@ -48,7 +48,7 @@ WITHOUT = {
 }
 
 
-def _program(*expressions: sm.Expr) -> Program:
+def _program(*expressions: sm.Expr) -> ScalarProgram:
     builder = ProgramBuilder(ProgramVariableLayout(states=("q", "u"), parameters=("m",)))
     leaves = {q: builder.state(0), u: builder.state(1), m: builder.parameter(0)}
     nodes = SympyLowering(builder, leaves).lower([sm.sympify(e) for e in expressions])
@@ -56,7 +56,7 @@ def _program(*expressions: sm.Expr) -> Program:
     return builder.build()
 
 
-def _gradients(program: Program, at: dict[sm.Symbol, float], *, batch: bool) -> np.ndarray:
+def _gradients(program: ScalarProgram, at: dict[sm.Symbol, float], *, batch: bool) -> np.ndarray:
     """Rows: results; columns: q, u, m. One result at a time has a weight."""
     f = make_evaluator(differentiate_reverse(program, "e", ("states", "parameters")), "vjp_e")
     rows = []
@@ -70,7 +70,7 @@ def _gradients(program: Program, at: dict[sm.Symbol, float], *, batch: bool) -> 
     return np.array(rows)
 
 
-def _directions(program: Program, at: dict[sm.Symbol, float], *, batch: bool) -> np.ndarray:
+def _directions(program: ScalarProgram, at: dict[sm.Symbol, float], *, batch: bool) -> np.ndarray:
     """The same by directions of one variable each."""
     f = make_evaluator(differentiate_forward(program, "e", ("states", "parameters")), "jvp_e")
     columns = []

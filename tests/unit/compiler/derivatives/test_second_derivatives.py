@@ -11,12 +11,12 @@ from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives import second_derivatives
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.scalar_program import Program, read_initial_discrete_memory
+from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_discrete_memory
 
 MODELS = Path(__file__).parents[4] / "models"
 
 
-def errors(program: Program, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> float:
+def errors(program: ScalarProgram, x: np.ndarray, r: np.ndarray, p: np.ndarray) -> float:
     """Largest error of the Hessian of a weighted sum of x', in parts of its largest entry."""
     twice = second_derivatives.form_second_derivatives(program, "rhs", ("states", "parameters"))
     n, n_x = sum(twice.variables.values()), len(x)

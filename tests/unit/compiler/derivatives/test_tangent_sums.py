@@ -12,12 +12,12 @@ from mb2fmu.compiler.numerics.linear_solve import solve_dense_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_result_dependencies import count_operations
 from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
-from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, ScalarProgram
 
 X = np.array([0.4, -1.1, 0.7, 1.3, 0.2, -0.5, 2.1, 0.9, -0.3])
 
 
-def turned() -> Program:
+def turned() -> ScalarProgram:
     """(c x − s y, s x + c y) with c, s of the first state."""
     b = ProgramBuilder(ProgramVariableLayout(states=("angle", "x", "y")))
     c, s, x, y = b.unary(Op.COS, b.state(0)), b.unary(Op.SIN, b.state(0)), b.state(1), b.state(2)
@@ -26,7 +26,7 @@ def turned() -> Program:
     return b.build()
 
 
-def system(n: int) -> Program:
+def system(n: int) -> ScalarProgram:
     """A x = b, A = 1 + v vᵀ without some entries, written out."""
     b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"v{i}" for i in range(9))))
     v = [b.state(i) for i in range(n)]
@@ -39,7 +39,7 @@ def system(n: int) -> Program:
     return b.build()
 
 
-def difference(program: Program, direction: np.ndarray) -> np.ndarray:
+def difference(program: ScalarProgram, direction: np.ndarray) -> np.ndarray:
     f, size, h = make_evaluator(program, "e"), len(program.layout.states), 1e-6
     return (f(0.0, X[:size] + h * direction) - f(0.0, X[:size] - h * direction)) / (2 * h)
 
@@ -52,7 +52,7 @@ def test_a_rotation_turns_what_it_turned() -> None:
 
 @pytest.mark.parametrize("program", [turned(), system(2), system(3), system(5)], ids=["turned", "2", "3", "5"])
 @pytest.mark.parametrize("largest", [0, differentiation.MAX_NODES_FOR_SUM_SEARCH], ids=["quick", "thorough"])
-def test_derivatives_are_those_of_differences(program: Program, largest: int, monkeypatch) -> None:
+def test_derivatives_are_those_of_differences(program: ScalarProgram, largest: int, monkeypatch) -> None:
     monkeypatch.setattr(differentiation, "MAX_NODES_FOR_SUM_SEARCH", largest)
     size = len(program.layout.states)
     direction = np.random.default_rng(1).uniform(-1, 1, size)
@@ -75,5 +75,5 @@ def test_written_out_systems_are_solved_again_not_differentiated_through() -> No
     assert count_operations(again, "jvp_e").total() < 0.9 * count_operations(through, "jvp_e").total()
 
 
-def forgetful(program: Program) -> Program:
+def forgetful(program: ScalarProgram) -> ScalarProgram:
     return program_from_record({name: value for name, value in program_to_record(program).items() if name != "systems"})

@@ -16,7 +16,7 @@ from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -27,14 +27,14 @@ Floats = npt.NDArray[np.float64]
 class Case:
     """A model, two of what it is differentiated by (a parameter and a start value), and where."""
 
-    program: Program
+    program: ScalarProgram
     to: tuple[tuple[str, tuple[str, int]], ...]
     x: Floats
     r: Floats
     p: Floats
     time: float = 0.3
 
-    def entry(self, program: Program, name: str) -> Callable[[float, Floats, Floats], Floats]:
+    def entry(self, program: ScalarProgram, name: str) -> Callable[[float, Floats, Floats], Floats]:
         """Return an entry point of t, x and p."""
         found = make_evaluator(program, name)
         return lambda t, x, p: np.asarray(found(t, x, self.r, p))

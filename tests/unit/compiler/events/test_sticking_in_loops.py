@@ -16,13 +16,13 @@ from mb2fmu import CoulombFriction, derive, load
 from mb2fmu.compiler.derivatives import add_fmu_derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import convert_switches_to_modes
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
 ANGLE, RADIUS, LENGTH, STEP = 0.9, 0.05, 0.15, 1e-5
 
 
-def place(program: Program, mode: float) -> tuple[list[float], list[float]]:
+def place(program: ScalarProgram, mode: float) -> tuple[list[float], list[float]]:
     """States a little off the loop, and memory with the mode of the sign."""
     coupler = -np.arcsin(RADIUS * np.sin(ANGLE) / LENGTH)
     slider = RADIUS * np.cos(ANGLE) + LENGTH * np.cos(coupler)

@@ -15,7 +15,7 @@ from mb2fmu import Impact, Model, derive, load, no_event
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 
 x, v = me.dynamicsymbols("x v")
 SWITCHING = {
@@ -32,7 +32,7 @@ SWITCHING = {
 
 def program_of(
     force: sm.Expr, name: str = "Mass", parameters: dict[sm.Symbol, float] | None = None, **outputs: sm.Expr
-) -> Program:
+) -> ScalarProgram:
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x)
@@ -49,12 +49,14 @@ def program_of(
 
 
 @pytest.fixture(scope="module")
-def switching() -> tuple[Program, Program]:
+def switching() -> tuple[ScalarProgram, ScalarProgram]:
     program = program_of(-x, **SWITCHING)
     return program, convert_switches_to_modes(program)
 
 
-def modes(frozen: Program, state: np.ndarray, time: float = 0.0, parameters: tuple[float, ...] = ()) -> np.ndarray:
+def modes(
+    frozen: ScalarProgram, state: np.ndarray, time: float = 0.0, parameters: tuple[float, ...] = ()
+) -> np.ndarray:
     """As the FMU finds them at its start."""
     surfaces, found = make_evaluator(frozen, "surfaces"), np.zeros(len(frozen.layout.memory))
     for _ in found:
@@ -302,7 +304,7 @@ def test_the_gripper_has_no_indicator_twice():
     assert np.all(spread + np.eye(len(looking)) > 1e-6)
 
 
-def _seen(frozen: Program, random: np.random.Generator) -> np.ndarray:
+def _seen(frozen: ScalarProgram, random: np.random.Generator) -> np.ndarray:
     """Surfaces anywhere."""
     layout = frozen.layout
     at = [random.uniform(0.2, 1.7, len(names)) for names in (layout.states, layout.inputs, layout.parameters)]

@@ -47,7 +47,7 @@ def arm(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.repeats  # by day: the cost of particles in ``test_multi_link_speeds``
+@pytest.mark.repeats  # by day: the cost of particles in ``test_shared_speed_elimination``
 def test_an_arm_with_two_links_of_four_modes_costs_at_most_six_times_the_rigid_one(tmp_path):
     path, modes = arm(tmp_path), {"bending_y": 2, "bending_z": 2}
     rigid = pipeline.derive(path).operations

@@ -11,9 +11,9 @@ from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
-    Program,
     ProgramEntryPoint,
     ProgramVariableLayout,
+    ScalarProgram,
 )
 
 
@@ -178,7 +178,7 @@ def test_a_hundred_thousand_nodes(b):
 
 def _program(op, a, b, entries=None, blocks=()):
     arrays = [np.array(column, dtype=np.int32) for column in (a, b, [-1] * len(a))]
-    return Program(
+    return ScalarProgram(
         ProgramVariableLayout(states=("x",)),
         np.array(op, dtype=np.uint8),
         *arrays,

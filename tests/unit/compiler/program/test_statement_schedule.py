@@ -13,13 +13,13 @@ from mb2fmu.compiler.program.scalar_program import (
     LEAF_OPERATIONS,
     EquationSolveBlock,
     Op,
-    Program,
     ProgramVariableLayout,
+    ScalarProgram,
 )
 from mb2fmu.compiler.program.statement_schedule import MAX_EDGES_WITHOUT_SCIPY, StatementScheduleGraph
 
 
-def random_program(seed: int, operations: int, *, blocks: bool) -> Program:
+def random_program(seed: int, operations: int, *, blocks: bool) -> ScalarProgram:
     """Operations of two operands each, on what comes before; with blocks, a linear system now and then."""
     random = np.random.default_rng(seed)
     b = ProgramBuilder(ProgramVariableLayout(states=("x", "y", "z"), parameters=("p", "q")))
@@ -38,7 +38,7 @@ def random_program(seed: int, operations: int, *, blocks: bool) -> Program:
     return b.build()
 
 
-def operands(program: Program, node: int) -> list[int]:
+def operands(program: ScalarProgram, node: int) -> list[int]:
     """What a node reads."""
     op = Op(int(program.op[node]))
     if op in LEAF_OPERATIONS:
@@ -48,7 +48,7 @@ def operands(program: Program, node: int) -> list[int]:
     return [int(program.a[node]), int(program.b[node])]
 
 
-def walk(program: Program, result: int, given: np.ndarray) -> set[int]:
+def walk(program: ScalarProgram, result: int, given: np.ndarray) -> set[int]:
     """Given nodes that a result needs, one node after the other."""
     reached, waiting = {result}, [result]
     while waiting:
@@ -59,7 +59,7 @@ def walk(program: Program, result: int, given: np.ndarray) -> set[int]:
     return {node for node in reached if given[node] and Op(int(program.op[node])) not in LEAF_OPERATIONS}
 
 
-def parameter_only(program: Program) -> list[bool]:
+def parameter_only(program: ScalarProgram) -> list[bool]:
     """Whether each node depends on parameters only; operands come before what reads them."""
     found: list[bool] = []
     for node in range(len(program)):
@@ -71,7 +71,7 @@ def parameter_only(program: Program) -> list[bool]:
     return found
 
 
-def check(program: Program, seed: int) -> None:
+def check(program: ScalarProgram, seed: int) -> None:
     """Compare with a walk from node to node, which shares nothing with either search."""
     graph, random = StatementScheduleGraph(program), np.random.default_rng(seed)
     assert graph.parameter_only_mask.tolist() == parameter_only(program)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from compiled_c import CompiledModel, compile_program, missing
 
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 
 Compile = Callable[..., CompiledModel]
 
@@ -17,7 +17,7 @@ Compile = Callable[..., CompiledModel]
 def compile_model(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     """A function that compiles a program, in as many ways as wanted."""
 
-    def compiled(program: Program, compiler: str = "gcc", part: int = 3_000) -> CompiledModel:
+    def compiled(program: ScalarProgram, compiler: str = "gcc", part: int = 3_000) -> CompiledModel:
         reason = missing(compiler)
         if reason:
             pytest.skip(reason)

@@ -11,12 +11,12 @@ from mb2fmu.compiler.derivatives import form_jacobian
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Op, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, ScalarProgram
 from mb2fmu.fmu.emit_c import code_loop_detection, emit_fmu_sources, equations_c_source, list_translation_units
 from mb2fmu.fmu.toolchain import compile_entry_point
 
 
-def row(n: int, *, checked: bool = False) -> Program:
+def row(n: int, *, checked: bool = False) -> ScalarProgram:
     """Pendulums in a row, each on a mass that springs connect: u' by Thomas' algorithm, out and back."""
     b = ProgramBuilder(
         ProgramVariableLayout(

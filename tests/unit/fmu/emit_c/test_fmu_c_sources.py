@@ -19,11 +19,11 @@ from mb2fmu.compiler import lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, ProgramVariableLayout, ScalarProgram
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_equation_sources, emit_fmu_sources, list_translation_units
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuSolverSettings, FmuTarget
 from mb2fmu.fmu.toolchain.fmu_build_folder import collect_included_files
 from mb2fmu.mechanics import formulations, mechanism
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[4]
 GOLDEN = Path(__file__).parent / "golden_model.c"
 
 
-def by_hand() -> Program:
+def by_hand() -> ScalarProgram:
     """A program with something of everything that the printer knows."""
     b = ProgramBuilder(ProgramVariableLayout(states=("q", "*/ u"), inputs=("f",), parameters=("m", "k")))
     q, u, f, m, k = b.state(0), b.state(1), b.input(0), b.parameter(0), b.parameter(1)
@@ -49,7 +49,7 @@ def by_hand() -> Program:
     return b.build()
 
 
-def unit(name: str, fmi: str) -> FileTree:
+def unit(name: str, fmi: str) -> InMemoryFileTree:
     definition = model.check_model(model.load(ROOT / "models" / f"{name}.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition))
     program = lowering.lower_equations_to_program(equations)
@@ -102,7 +102,7 @@ def test_the_hash_seed_changes_nothing() -> None:
     assert done.stdout.strip() == digest(unit("two_rods", "3"))
 
 
-def digest(tree: FileTree) -> str:
+def digest(tree: InMemoryFileTree) -> str:
     return hashlib.sha256(repr([(path, tree[path]) for path in tree]).encode()).hexdigest()
 
 

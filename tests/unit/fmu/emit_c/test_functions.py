@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_EN
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, Program, ProgramVariableLayout
+from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, ProgramVariableLayout, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature
 from mb2fmu.fmu.emit_c.long_function_splitting import print_c_function
@@ -26,7 +26,7 @@ GENERATE = (Phase.explicit, Phase.generate)
 TABLE = PiecewisePolynomial("curve", (0.0, 0.5, 1.0), ((1.0, 0.5), (-1.0, 2.0), (0.25, -3.0)))
 
 
-def build(steps: list[tuple[int, int, int, int]], n_results: int = 4) -> Program:
+def build(steps: list[tuple[int, int, int, int]], n_results: int = 4) -> ScalarProgram:
     """A program from numbers: (operation, operand, operand, operand), counted modulo what there is."""
     b = ProgramBuilder(ProgramVariableLayout(states=("q", "u", "z"), inputs=("f",), parameters=("m", "k")))
     nodes = [b.time(), *(b.state(i) for i in range(3)), b.input(0), b.parameter(0), b.parameter(1)]
@@ -72,7 +72,7 @@ def special(b: ProgramBuilder, kind: str, x: int, y: int, z: int) -> list[int]:
 steps = st.lists(st.tuples(*[st.integers(0, 10**6)] * 4), min_size=12, max_size=90)
 
 
-def check(program: Program, compile_model, part: int) -> None:
+def check(program: ScalarProgram, compile_model, part: int) -> None:
     unit = compile_model(program, "gcc", part)
     rng = np.random.default_rng(len(program))
     for _ in range(3):

@@ -13,7 +13,7 @@ from representatives import marked
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
-from mb2fmu.compiler.program.scalar_program import Program
+from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics import formulations, mechanism
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -33,7 +33,7 @@ def parameters() -> list[object]:
     return marked(names, slow=frozenset(names) - set(FAST), repeating=repeating)
 
 
-def lowered(name: str) -> tuple[Program, np.ndarray, np.ndarray, np.ndarray, float]:
+def lowered(name: str) -> tuple[ScalarProgram, np.ndarray, np.ndarray, np.ndarray, float]:
     """The program of a model, its start values x, r and p, and how far from x loops can still be closed."""
     definition = model.check_model(model.load(MODELS / f"{name}.py", SHORTENED.get(name)))
     equations = formulations.formulate(mechanism.read_mechanism(definition))

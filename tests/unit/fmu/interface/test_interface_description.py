@@ -8,7 +8,7 @@ from golden.handwritten import constrained_point, double_pendulum
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.interface import form_fmu_interface
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
@@ -136,10 +136,10 @@ def test_token_is_of_the_content():
     other, _ = described(double_pendulum, stop=3.0)
     assert other.token != first.token
     definition, equations = double_pendulum()
-    fields = {field.name: getattr(program, field.name) for field in dataclasses.fields(Program)}
+    fields = {field.name: getattr(program, field.name) for field in dataclasses.fields(ScalarProgram)}
     op = program.op.copy()
     op[op == Op.ADD] = Op.SUB
-    touched = Program(**fields | {"op": op})
+    touched = ScalarProgram(**fields | {"op": op})
     assert form_fmu_interface(definition, equations, touched).token != first.token
 
 

@@ -13,7 +13,7 @@ from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember, VariableType
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember, TypeDefinition
 from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
@@ -266,8 +266,8 @@ def broken(**changes):
     ("make", "message"),
     [
         (lambda s: {"types": s.types[:-1]}, "its type 'Solver' is not declared"),
-        (lambda s: {"types": (*s.types, VariableType("q"))}, "has the name of another type or of a variable"),
-        (lambda s: {"types": (*s.types, VariableType("New", "New", "furlong"))}, "'furlong' is not declared"),
+        (lambda s: {"types": (*s.types, TypeDefinition("q"))}, "has the name of another type or of a variable"),
+        (lambda s: {"types": (*s.types, TypeDefinition("New", "New", "furlong"))}, "'furlong' is not declared"),
         (
             lambda s: {"variables": (*s.variables[:-2], dataclasses.replace(s.variables[-2], start=99.0))},
             "99.0 is no value of Solver",

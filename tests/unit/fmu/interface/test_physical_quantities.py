@@ -7,7 +7,7 @@ from golden.handwritten import pendulum_interface
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.fmu.interface.fmu_types_arrays_terminals import VariableType
+from mb2fmu.fmu.interface.fmu_types_arrays_terminals import TypeDefinition
 from mb2fmu.fmu.interface.interface_description import make_unique_variable_name
 from mb2fmu.fmu.interface.physical_quantities import find_physical_quantity, map_units_to_quantity_types
 from mb2fmu.units import parse_unit
@@ -55,9 +55,9 @@ def test_a_quantity_has_one_type_for_each_of_its_units():
         Variable("d", "1"),
     ]
     assert map_units_to_quantity_types(variables) == {
-        "m": VariableType("Length", "Length", "m"),
-        "mm": VariableType("Length_mm", "Length", "mm"),
-        "rad": VariableType("Angle_", "Angle", "rad"),
+        "m": TypeDefinition("Length", "Length", "m"),
+        "mm": TypeDefinition("Length_mm", "Length", "mm"),
+        "rad": TypeDefinition("Angle_", "Angle", "rad"),
     }
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import fmu_archive, read_archive, write_fmu_archive
 
 DESCRIPTION = "modelDescription.xml"
-SOUND = FileTree(
+SOUND = InMemoryFileTree(
     {DESCRIPTION: b"<xml/>", "resources/a.py": b"x = 1\n" * 50, "binaries/linux64/M.so": bytes(range(256))}
 )
 
@@ -36,7 +36,7 @@ trees = st.dictionaries(names, st.binary(max_size=200), max_size=6).filter(
 
 @given(files=trees)
 def test_round_trip(files, tmp_path_factory):
-    tree = FileTree({**files, DESCRIPTION: b"<xml/>"})
+    tree = InMemoryFileTree({**files, DESCRIPTION: b"<xml/>"})
     path = tmp_path_factory.mktemp("unit") / "Ä unit.fmu"
     write_fmu_archive(tree, path)
     assert read_archive(path) == tree
@@ -46,7 +46,9 @@ def test_round_trip(files, tmp_path_factory):
 def test_same_bytes_in_any_order(files, seed):
     shuffled = list(files.items())
     seed.shuffle(shuffled)
-    assert fmu_archive.make_fmu_archive(FileTree(files)) == fmu_archive.make_fmu_archive(FileTree(dict(shuffled)))
+    assert fmu_archive.make_fmu_archive(InMemoryFileTree(files)) == fmu_archive.make_fmu_archive(
+        InMemoryFileTree(dict(shuffled))
+    )
 
 
 def test_nothing_of_when_and_where(tmp_path, monkeypatch):
@@ -72,14 +74,14 @@ def test_an_existing_fmu_survives_a_failure(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(PackageError, match="No space left"):
-        write_fmu_archive(FileTree({DESCRIPTION: b"other"}), path)
+        write_fmu_archive(InMemoryFileTree({DESCRIPTION: b"other"}), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["M.fmu"]
 
 
 def test_what_is_no_fmu_is_not_written(tmp_path):
     with pytest.raises(PackageError, match=DESCRIPTION):
-        write_fmu_archive(FileTree({"readme": b""}), tmp_path / "M.fmu")
+        write_fmu_archive(InMemoryFileTree({"readme": b""}), tmp_path / "M.fmu")
     assert not list(tmp_path.iterdir())
 
 
@@ -168,7 +170,7 @@ def test_bombs_are_refused(tmp_path):
 
 
 def test_encrypted_members_are_refused():
-    whole = bytearray(fmu_archive.make_fmu_archive(FileTree({DESCRIPTION: b"<xml/>"})))
+    whole = bytearray(fmu_archive.make_fmu_archive(InMemoryFileTree({DESCRIPTION: b"<xml/>"})))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         whole[whole.index(signature) + offset] |= 1
     with pytest.raises(PackageError, match="is encrypted"):

@@ -12,7 +12,7 @@ from golden.handwritten import native_interface
 
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import (
     TrajectoryTable,
     add_validation_report,
@@ -26,12 +26,12 @@ from mb2fmu.fmu.package import (
 
 VERSIONS = pytest.mark.parametrize("fmi", ["2", "3"])
 PLATFORM = {"2": "linux64", "3": "x86_64-linux"}
-SOURCES = FileTree({"sources/unit.c": b"int x;\n", "sources/fmi3Functions.h": b"/* header */\n"})
+SOURCES = InMemoryFileTree({"sources/unit.c": b"int x;\n", "sources/fmi3Functions.h": b"/* header */\n"})
 
 
 def parts(fmi):
     interface = native_interface(fmi)
-    binaries = FileTree({f"binaries/{PLATFORM[fmi]}/{interface.model_identifier}.so": b"\x7fELF"})
+    binaries = InMemoryFileTree({f"binaries/{PLATFORM[fmi]}/{interface.model_identifier}.so": b"\x7fELF"})
     return SOURCES, binaries, emit_xml.emit_description_files(interface, ("unit.c",)), interface
 
 
@@ -88,16 +88,16 @@ def test_the_proof_comes_off_again():
     assert remove_validation_report(unit) == core
     assert remove_validation_report(core) == core
     with pytest.raises(PackageError, match="outside of"):
-        add_validation_report(core, b"page", FileTree({"resources/x": b""}))
+        add_validation_report(core, b"page", InMemoryFileTree({"resources/x": b""}))
 
 
 def test_the_digest_is_that_of_the_hashes_of_all_files():
-    tree = FileTree({"b": b"2", "a/c": b"1"})
+    tree = InMemoryFileTree({"b": b"2", "a/c": b"1"})
     lines = "".join(
         f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in (("a/c", b"1"), ("b", b"2"))
     )
     assert hash_file_tree(tree) == hashlib.sha256(lines.encode()).hexdigest()
-    assert hash_file_tree(tree) != hash_file_tree(FileTree({"b": b"1", "a/c": b"2"}))
+    assert hash_file_tree(tree) != hash_file_tree(InMemoryFileTree({"b": b"1", "a/c": b"2"}))
 
 
 def test_our_licence_is_the_projects():
@@ -108,12 +108,14 @@ def test_our_licence_is_the_projects():
 
 def test_licences_are_of_what_is_in_the_fmu():
     sources, binaries, description, interface = parts("3")
-    without = assemble_native_fmu(FileTree({"sources/unit.c": b""}), binaries, description, interface, compiler="cc")
+    without = assemble_native_fmu(
+        InMemoryFileTree({"sources/unit.c": b""}), binaries, description, interface, compiler="cc"
+    )
     assert {path for path in without if "licenses" in path} == {
         "documentation/licenses/license.txt",
         "documentation/licenses/mb2fmu-BSD-3-Clause.txt",
     }
-    windows = FileTree({"binaries/x86_64-windows/Pendulum.dll": b"MZ"})
+    windows = InMemoryFileTree({"binaries/x86_64-windows/Pendulum.dll": b"MZ"})
     core = assemble_native_fmu(sources, windows, description, interface)
     text = core["documentation/licenses/license.txt"].decode()
     named = set(re.findall(r"[\w-]+\.txt", text))
@@ -122,15 +124,15 @@ def test_licences_are_of_what_is_in_the_fmu():
     assert "mingw-w64.txt" in named
 
 
-EMPTY = FileTree({})
+EMPTY = InMemoryFileTree({})
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"sources": FileTree({"unit.c": b""})}, "unit.c: does not stand in sources/"),
-        ({"binaries": FileTree({"binaries/linux64/other.so": b""})}, "is not binaries/<platform>"),
-        ({"binaries": FileTree({"Pendulum.so": b""})}, "is not binaries/<platform>"),
+        ({"sources": InMemoryFileTree({"unit.c": b""})}, "unit.c: does not stand in sources/"),
+        ({"binaries": InMemoryFileTree({"binaries/linux64/other.so": b""})}, "is not binaries/<platform>"),
+        ({"binaries": InMemoryFileTree({"Pendulum.so": b""})}, "is not binaries/<platform>"),
         ({"description": EMPTY}, "modelDescription.xml: is missing"),
         ({"sources": EMPTY, "binaries": EMPTY}, "neither sources nor binaries"),
         ({"interface": native_interface("3", token="00000000-0000-0000-0000-000000000000")}, "is of another FMU"),

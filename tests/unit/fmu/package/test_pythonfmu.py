@@ -7,7 +7,7 @@ from golden.handwritten import pendulum_interface, pendulum_program
 
 from mb2fmu.errors import PackageError, ToolError
 from mb2fmu.fmu import emit_python, emit_xml
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import build_python_fmu
 from mb2fmu.fmu.toolchain import read_pythonfmu_licence, run_pythonfmu_builder
 
@@ -38,7 +38,7 @@ def test_two_builds_are_equal():
 
 def test_a_script_that_fails_is_shown_with_its_error():
     with pytest.raises(ToolError) as caught:
-        run_pythonfmu_builder(FileTree({"broken.py": b"raise RuntimeError('as told')\n"}), "broken.py")
+        run_pythonfmu_builder(InMemoryFileTree({"broken.py": b"raise RuntimeError('as told')\n"}), "broken.py")
     assert "as told" in str(caught.value)
     assert "exit code 1" in str(caught.value)
     assert caught.value.exit_code == 3
@@ -46,19 +46,19 @@ def test_a_script_that_fails_is_shown_with_its_error():
 
 def test_a_script_without_a_slave_is_an_error():
     with pytest.raises(ToolError, match="could not build the FMU"):
-        run_pythonfmu_builder(FileTree({"empty.py": b"x = 1\n"}), "empty.py")
+        run_pythonfmu_builder(InMemoryFileTree({"empty.py": b"x = 1\n"}), "empty.py")
 
 
 def test_a_builder_that_hangs_is_stopped(monkeypatch):
     monkeypatch.setattr("mb2fmu.fmu.toolchain.pythonfmu_builder.BUILDER_TIME_LIMIT_S", 1.0)
     with pytest.raises(ToolError, match="did not finish"):
-        run_pythonfmu_builder(FileTree({"slow.py": b"import time\ntime.sleep(60)\n"}), "slow.py")
+        run_pythonfmu_builder(InMemoryFileTree({"slow.py": b"import time\ntime.sleep(60)\n"}), "slow.py")
 
 
 def test_sources_need_one_script():
     sources, description, interface = parts()
     with pytest.raises(PackageError, match="2 scripts"):
-        build_python_fmu(sources.joined(FileTree({"other.py": b""})), description, interface)
+        build_python_fmu(sources.joined(InMemoryFileTree({"other.py": b""})), description, interface)
 
 
 def test_an_identifier_that_is_not_the_binaries_is_an_error():

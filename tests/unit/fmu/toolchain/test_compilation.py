@@ -10,9 +10,9 @@ import pytest
 
 from mb2fmu.errors import ToolError, describe_process_end
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.in_memory_file_tree import FileTree
-from mb2fmu.fmu.toolchain import BuildSpecification, FmuCompilation, compile_fmu_binaries, host_platform
-from mb2fmu.fmu.toolchain.compiler_processes import command_failure_error
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
+from mb2fmu.fmu.toolchain import CompilationSettings, FmuCompilation, compile_fmu_binaries, host_platform
+from mb2fmu.fmu.toolchain.compiler_processes import make_command_failure_error
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")
 
@@ -30,9 +30,9 @@ grep -q wrong $inputs && { echo "wrong, says $inputs"; exit 1; }
 if grep -q slow $inputs; then sleep 60 & echo $! >> "@CALLS@.sleeping"; wait; fi
 cat $inputs > $result
 """
-EARLY = FileTree({"sources/unit.c": b"FMU ", "sources/equations.c": b"motion "})
-WHOLE = EARLY.joined(FileTree({"sources/derived.c": b"derivatives ", "sources/CMakeLists.txt": b"later"}))
-ORDER = BuildSpecification("it", "cc")
+EARLY = InMemoryFileTree({"sources/unit.c": b"FMU ", "sources/equations.c": b"motion "})
+WHOLE = EARLY.joined(InMemoryFileTree({"sources/derived.c": b"derivatives ", "sources/CMakeLists.txt": b"later"}))
+ORDER = CompilationSettings("it", "cc")
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_nothing_is_begun_of_a_fmu_that_was_built_before(calls: Path) -> None:
         assert (once, more) == (1, [1])
 
 
-RUNTIME = FileTree(
+RUNTIME = InMemoryFileTree(
     {
         "sources/unit.c": b'#include "sizes.h"\n#include "model_names.h"\nruntime ',
         "sources/sizes.h": b'# include \t"deep.h"\n4 states ',
@@ -92,9 +92,9 @@ RUNTIME = FileTree(
 def test_the_runtime_is_compiled_again_where_something_that_it_includes_has_changed(
     calls: Path, file: str, *, compiled: bool
 ) -> None:
-    first = WHOLE.joined(FileTree({"sources/other.h": b"of the equations "}))
-    first = FileTree({**first.files, **RUNTIME.files})
-    second = FileTree({**first.files, f"sources/{file}": first[f"sources/{file}"] + b"another "})
+    first = WHOLE.joined(InMemoryFileTree({"sources/other.h": b"of the equations "}))
+    first = InMemoryFileTree({**first.files, **RUNTIME.files})
+    second = InMemoryFileTree({**first.files, f"sources/{file}": first[f"sources/{file}"] + b"another "})
     built = [
         compile_fmu_binaries(sources, "it", [host_platform()], fmi=2, compiler="cc") for sources in (first, second)
     ]
@@ -111,7 +111,7 @@ def test_what_is_noted_of_a_fmu_takes_no_place_among_the_binaries(tmp_path: Path
 
 
 def test_what_fails_early_is_reported_at_the_end() -> None:
-    wrong = FileTree({"sources/unit.c": b"unit", "sources/equations.c": b"wrong"})
+    wrong = InMemoryFileTree({"sources/unit.c": b"unit", "sources/equations.c": b"wrong"})
     with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(wrong)
         with pytest.raises(ToolError, match=r"could not be compiled with (?s:.*)wrong, says +sources/equations\.c"):
@@ -123,7 +123,7 @@ def test_what_was_begun_ends_where_the_rest_fails(calls: Path, tmp_path: Path) -
 
     def made_by_halves() -> None:
         with FmuCompilation(ORDER, [host_platform()]) as compilation:
-            compilation.begin(FileTree({"sources/unit.c": b"slow"}))
+            compilation.begin(InMemoryFileTree({"sources/unit.c": b"slow"}))
             while not sleeping.exists() or not sleeping.read_text().endswith("\n"):
                 time.sleep(0.01)
             raise ZeroDivisionError
@@ -155,7 +155,7 @@ def test_sources_that_change_are_refused() -> None:
     with FmuCompilation(ORDER, [host_platform()]) as compilation:
         compilation.begin(EARLY)
         with pytest.raises(ValueError, match=r"sources/unit\.c"):
-            compilation.finish(FileTree({**WHOLE.files, "sources/unit.c": b"another"}), 2)
+            compilation.finish(InMemoryFileTree({**WHOLE.files, "sources/unit.c": b"another"}), 2)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_sources_that_change_are_refused() -> None:
     ],
 )
 def test_the_remedy_of_a_failed_compiler_is_of_what_it_said(code: int, output: str, remedy: str) -> None:
-    error = command_failure_error("linux64", ["cc", "-c", "a.c"], describe_process_end(code), output)
+    error = make_command_failure_error("linux64", ["cc", "-c", "a.c"], describe_process_end(code), output)
     (fault,) = error.faults
     assert remedy in fault.remedy if remedy else not fault.remedy
     assert ("killed by SIGSEGV" in fault.what) == (code == -11)

@@ -17,8 +17,8 @@ from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     Op,
     PiecewisePolynomial,
-    Program,
     ProgramVariableLayout,
+    ScalarProgram,
 )
 from mb2fmu.fmu.toolchain import compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
@@ -33,7 +33,7 @@ FUNCTIONS = sorted(select_scalar_operations(lambda row: row.arity == 1) - {Op.NE
 PAIRS = sorted(select_scalar_operations(lambda row: row.arity == 2) - {Op.AND, Op.OR})
 
 
-def everything() -> Program:
+def everything() -> ScalarProgram:
     """Every operation once, a value that depends on parameters only, and a row of turns that becomes a loop."""
     b = ProgramBuilder(ProgramVariableLayout(states=("x", "y"), inputs=("f",), parameters=("p", "k")))
     x, y, f, p, k = b.state(0), b.state(1), b.input(0), b.parameter(0), b.parameter(1)
@@ -99,7 +99,7 @@ def test_singular_rows_are_nan_and_others_are_not() -> None:
 Kind = Literal["lu_factor", "ldlt_factor", "least_norm_factor"]
 
 
-def solver(n: int, kind: Kind) -> Program:
+def solver(n: int, kind: Kind) -> ScalarProgram:
     """A⁻¹ b and A⁻¹ A⁻¹ b: the states are A row by row (or its lower triangle) and b."""
     entries = n * n if kind == "lu_factor" else n * (n + 1) // 2
     b = ProgramBuilder(ProgramVariableLayout(states=tuple(map(str, range(entries + n)))))

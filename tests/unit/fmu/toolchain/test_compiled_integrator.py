@@ -10,14 +10,14 @@ import pytest
 
 from mb2fmu import pipeline
 from mb2fmu.fmu.toolchain import CompiledIntegrator, compile_explicit_integrator
-from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchTimeGrid
+from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchRunTimeGrid
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 
 CART_POLE = Path(__file__).parents[4] / "models" / "cart_pole.py"
 
 
 @pytest.fixture(scope="module")
-def course() -> tuple[CompiledIntegrator, BatchTimeGrid, np.ndarray, np.ndarray]:
+def course() -> tuple[CompiledIntegrator, BatchRunTimeGrid, np.ndarray, np.ndarray]:
     ensemble = compile_ensemble(CART_POLE)
     inputs = np.asarray(ensemble.inputs[:50])
     turns = np.zeros(51, dtype=bool)
@@ -27,7 +27,7 @@ def course() -> tuple[CompiledIntegrator, BatchTimeGrid, np.ndarray, np.ndarray]
     p[:, ensemble.parameters.index("m")] = np.linspace(0.05, 2.0, n)
     x = np.tile(ensemble.x0, (n, 1))
     x[:, 1] = np.linspace(-1.0, 1.0, n)
-    way = BatchTimeGrid(0.0, 0.02, 50, ensemble.most, 1e-8, ensemble.scale, inputs, turns)
+    way = BatchRunTimeGrid(0.0, 0.02, 50, ensemble.most, 1e-8, ensemble.scale, inputs, turns)
     return compile_explicit_integrator(pipeline.derive(CART_POLE).program), way, x, p
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import user_cache
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain import (
     PLATFORMS,
     compile_cache,
@@ -97,7 +97,7 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "ziglang" else find_spec(name))
     forget()
     try:
-        assert compilers.default_compiler() == "cc"
+        assert compilers.choose_default_compiler() == "cc"
         asked: tuple[BuildOptions, ...] = ({}, {"compiler": None}, {"compiler": "zig"})
         assert [choose_native_compiler(options) for options in asked] == ["cc", "cc", "zig"]
         windows = next(each for each in PLATFORMS if each.system == "windows" and each is not host_platform())
@@ -109,7 +109,7 @@ def test_what_this_machine_alone_runs_is_compiled_without_zig_where_there_is_non
         assert library.sum(ctypes.c_double(1.5), ctypes.c_double(2.0)) == 3.5
         monkeypatch.setattr(shutil, "which", lambda _: None)
         forget()
-        assert compilers.default_compiler() == "zig"  # whose absence is what is reported, then
+        assert compilers.choose_default_compiler() == "zig"  # whose absence is what is reported, then
     finally:
         forget()
 
@@ -130,7 +130,7 @@ def test_the_callers_variables_have_no_influence(tmp_path, monkeypatch: pytest.M
 CODE = b"""#include <math.h>
 __attribute__((visibility("default"))) double f(double x) { return sqrt(x) + HUGE_VAL; }
 """
-SOURCES = FileTree({"sources/unit.c": CODE})
+SOURCES = InMemoryFileTree({"sources/unit.c": CODE})
 
 
 def hostile(folder):
@@ -194,7 +194,7 @@ def test_the_hostile_environment_is_hostile(tmp_path, monkeypatch: pytest.Monkey
     clean = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler="cc")
     forget()
     monkeypatch.setenv("LD_RUN_PATH", str(tmp_path))
-    monkeypatch.setattr(compilers, "inherited_environment", lambda: dict(os.environ))
+    monkeypatch.setattr(compilers, "select_inherited_environment", lambda: dict(os.environ))
     found = compile_fmu_binaries(SOURCES, "it", [host_platform()], fmi=3, compiler="cc")
     forget()
     assert found != clean

@@ -11,7 +11,7 @@ from lxml import etree
 from mb2fmu.audit.description.description_records import TERMINALS
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.fmu import package
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.system_runs.coupled_system_run import wire_loaded_system
 from mb2fmu.systems import CoupledSystem, CouplingError, WiredSystem, read_fmu_component, wire_system
 from mb2fmu.systems.ssp.ssp_archive import (
@@ -29,7 +29,7 @@ SSC = "http://ssp-standard.org/SSP1/SystemStructureCommon"
 
 
 @pytest.fixture(scope="module")
-def files(mass_units: Units) -> FileTree:
+def files(mass_units: Units) -> InMemoryFileTree:
     system = CoupledSystem("TwoMasses")
     system.component("left", mass_units["2"]["left"], values={"m": (1100.0, "g")})
     system.component("right", mass_units["2"]["right"])
@@ -43,13 +43,13 @@ def files(mass_units: Units) -> FileTree:
     )
 
 
-def written(files: FileTree, folder: Path, **changes: bytes) -> Path:
+def written(files: InMemoryFileTree, folder: Path, **changes: bytes) -> Path:
     path = folder / "some.ssp"
-    path.write_bytes(package.make_fmu_archive(FileTree({**dict(files.files), **changes})))
+    path.write_bytes(package.make_fmu_archive(InMemoryFileTree({**dict(files.files), **changes})))
     return path
 
 
-def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
+def test_what_was_written_is_read(files: InMemoryFileTree, tmp_path: Path) -> None:
     joined = wire_loaded_system(written(files, tmp_path))
     assert [component.name for component in joined.components] == ["left", "right"]
     assert dict(joined.values[0]) == {"m": 1.1, "k": 40.0, "x": 0.25}
@@ -60,7 +60,9 @@ def test_what_was_written_is_read(files: FileTree, tmp_path: Path) -> None:
     assert form_ssp_files(joined) == files
 
 
-def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(files: FileTree, tmp_path: Path) -> None:
+def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(
+    files: InMemoryFileTree, tmp_path: Path
+) -> None:
     """FMPy reads the mapping; its numbers through its transformations are the values in the components' own files."""
     from fmpy.ssp.ssd import read_ssd, read_ssm, read_ssv
 
@@ -82,13 +84,13 @@ def test_parameters_of_the_system_are_a_mapping_that_other_readers_read(files: F
         assert (entry.suppressUnitConversion == "true") == (line is not None)
 
 
-def test_what_the_system_says_has_precedence_over_its_components(files: FileTree, tmp_path: Path) -> None:
+def test_what_the_system_says_has_precedence_over_its_components(files: InMemoryFileTree, tmp_path: Path) -> None:
     changed = files["resources/parameters.ssv"].replace(b'value="40.0"', b'value="50.0"')
     joined = wire_loaded_system(written(files, tmp_path, **{"resources/parameters.ssv": changed}))
     assert [joined.values[0]["k"], joined.values[1]["k"], joined.values[1]["c"]] == [50.0, 50.0, 201.0]
 
 
-def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None:
+def test_a_foreign_mapping_gives_values(files: InMemoryFileTree, tmp_path: Path) -> None:
     """SSM: the parameter ``mass`` of a set becomes ``m``, twice as large."""
     values = (
         f'<ssv:ParameterSet xmlns:ssv="{SSV}" version="1.0" name="v"><ssv:Parameters>'
@@ -125,7 +127,7 @@ def test_a_foreign_mapping_gives_values(files: FileTree, tmp_path: Path) -> None
         (b'startElement="left"', b'startElement="middle"', "SystemStructure.ssd:{line}: 'middle.x' names no component"),
     ],
 )
-def test_what_is_wrong_is_reported(files: FileTree, tmp_path: Path, old: bytes, new: bytes, text: str) -> None:
+def test_what_is_wrong_is_reported(files: InMemoryFileTree, tmp_path: Path, old: bytes, new: bytes, text: str) -> None:
     assert old in files[SSP_STRUCTURE_FILE]
     path = written(files, tmp_path, **{SSP_STRUCTURE_FILE: files[SSP_STRUCTURE_FILE].replace(old, new, 1)})
     with pytest.raises(Mb2FmuError) as raised:
@@ -153,7 +155,7 @@ def by_terminals(mass_units: Units, tmp_path_factory: pytest.TempPathFactory) ->
         tree = package.read_archive(mass_units["2"][name])
         path = folder / f"{name}.fmu"
         path.write_bytes(
-            package.make_fmu_archive(FileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()}))
+            package.make_fmu_archive(InMemoryFileTree({**tree.files, TERMINALS: TERMINAL.format(**members).encode()}))
         )
         system.component(name, path)
     system.parameter("stiffness", (40.0, "N/m"), ["left.k", "right.k"])
@@ -202,7 +204,7 @@ def test_transformations_of_terminals_are_refused(by_terminals: WiredSystem) -> 
         wire_system(given, by_terminals.components)
 
 
-def test_a_member_that_would_land_outside_is_refused(files: FileTree, tmp_path: Path) -> None:
+def test_a_member_that_would_land_outside_is_refused(files: InMemoryFileTree, tmp_path: Path) -> None:
     import zipfile
 
     path = written(files, tmp_path)

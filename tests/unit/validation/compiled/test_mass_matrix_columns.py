@@ -15,8 +15,8 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import mechanism_c_tables
 from mb2fmu.validation.compiled.mass_matrix_columns import (
     CompositeBody,
-    MassMatrixColumnDependencies,
     MassMatrixColumns,
+    NodesMovedBySpeed,
     ResultantLocation,
 )
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
@@ -69,9 +69,7 @@ def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, m
 def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     stem_of, composites_of = MassMatrixColumns._find_turning_branch, MassMatrixColumns._composites
 
-    def without_moment(
-        self: MassMatrixColumns, node: int, moved: MassMatrixColumnDependencies
-    ) -> ResultantLocation | None:
+    def without_moment(self: MassMatrixColumns, node: int, moved: NodesMovedBySpeed) -> ResultantLocation | None:
         stem = stem_of(self, node, moved)
         return stem and replace(stem, frame=-1)
 

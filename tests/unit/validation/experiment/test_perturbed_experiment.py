@@ -31,8 +31,8 @@ from mb2fmu.validation import form_experiment_values, make_reference, make_refer
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     LARGEST_PERTURBATION_FRACTION,
     SMALLEST_PERTURBATION_FRACTION,
+    choose_perturbation_fraction,
     mirror_perturbed_value_into_bounds,
-    perturbation_fraction,
 )
 from mb2fmu.validation.experiment.perturbed_experiment import (
     find_speeds_outside_fmu_states,
@@ -48,7 +48,7 @@ x, y, u, v, a, b, l1, l2, g, unused = sm.symbols("x y u v a b l1 l2 g unused")
 
 @given(st.integers(0, 400))
 def test_parts_are_generic(index):
-    parts = [perturbation_fraction(k) for k in range(index, index + 40)]
+    parts = [choose_perturbation_fraction(k) for k in range(index, index + 40)]
     assert all(SMALLEST_PERTURBATION_FRACTION <= abs(part) <= LARGEST_PERTURBATION_FRACTION for part in parts)
     assert np.min(np.diff(np.sort(parts))) > 1e-5
     assert {part > 0 for part in parts} == {True, False}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.errors import PackageError, ToolError, ValidationError
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.validation import ExperimentValues, run_external_checkers, simulate_fmu, validate
 from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
@@ -189,7 +189,7 @@ def test_an_fmi3_description_is_read():
         <Float64 name="list" valueReference="8"><Dimension start="3"/></Float64>
         <Int32 name="count" valueReference="9" causality="parameter"/>
       </ModelVariables></fmiModelDescription>"""
-    tree = FileTree({"modelDescription.xml": xml, f"binaries/{folder}/arm{extension}": b""})
+    tree = InMemoryFileTree({"modelDescription.xml": xml, f"binaries/{folder}/arm{extension}": b""})
     found = read_fmu_description(tree)
     assert (found.version, found.identifiers, found.token) == (3, {"CoSimulation": "arm"}, "{token}")
     read = {name: (v.reference, v.is_double, v.causality) for name, v in found.variables.items()}

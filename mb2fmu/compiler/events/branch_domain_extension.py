@@ -9,7 +9,7 @@ import numpy as np
 
 from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowerFinder
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.scalar_program import Op, Program
+from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
 _TINY, _BELOW_ONE = float(np.finfo(float).tiny), 1.0 - 2.0**-53
 _DOMAIN_ENDS: dict[Op, tuple[tuple[float, float] | None, tuple[float, float] | None, float]] = {
@@ -24,7 +24,7 @@ _DOMAIN_ENDS: dict[Op, tuple[tuple[float, float] | None, tuple[float, float] | N
 """Operation → lowest and highest operand, each with the value there (of a power 0^e), and an operand within."""
 
 
-class GuardedBranchCopy:
+class BranchDomainExtension:
     """Copies selections so that each branch goes on with the values of its functions at the ends of their domains.
 
     Args:
@@ -38,7 +38,7 @@ class GuardedBranchCopy:
 
     def __init__(
         self,
-        program: Program,
+        program: ScalarProgram,
         operands: Sequence[tuple[int, ...]],
         powers: SwitchGuardedPowerFinder,
         builder: ProgramBuilder,

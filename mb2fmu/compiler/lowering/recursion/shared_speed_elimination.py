@@ -26,7 +26,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class MultiLinkSpeeds:
+class SharedLinkSpeeds:
     """Shared speeds of a tree.
 
     Attributes:
@@ -44,7 +44,7 @@ class MultiLinkSpeeds:
         return self.at[link][self.ends[link] :]
 
 
-def find_multi_link_speeds(recursion: LinkRecursion, links: Sequence[int]) -> MultiLinkSpeeds:
+def find_shared_link_speeds(recursion: LinkRecursion, links: Sequence[int]) -> SharedLinkSpeeds:
     """Return the speeds of particle groups, and where they go.
 
     Args:
@@ -69,7 +69,7 @@ def find_multi_link_speeds(recursion: LinkRecursion, links: Sequence[int]) -> Mu
         for link in {link for way in ways[j] for link in way if link == end or link not in common}:
             at[link].insert(ends[link] if link == end else len(at[link]), j)
         ends[end] += 1
-    return MultiLinkSpeeds({link: tuple(speeds) for link, speeds in at.items()}, ends, joints)
+    return SharedLinkSpeeds({link: tuple(speeds) for link, speeds in at.items()}, ends, joints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def couple_particle_group_inertia(group: ParticleGroupInertia, g: NodeVectorArit
 
 
 def shift_coupled_inertia(
-    kinematics: LinkKinematics, shared: MultiLinkSpeeds, link: int, rows: list[list[int]]
+    kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, rows: list[list[int]]
 ) -> CoupledInertia:
     """Return what a link's parent feels of its inertia: turned, with the shared speeds of the joint, then moved."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
@@ -158,7 +158,7 @@ def shift_coupled_inertia(
 
 
 def shift_coupled_force(
-    kinematics: LinkKinematics, shared: MultiLinkSpeeds, link: int, force: Sequence[int]
+    kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, force: Sequence[int]
 ) -> tuple[SpatialVector, dict[int, int]]:
     """Return what a link's parent feels of a force on it, and the forces along shared speeds."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
@@ -174,7 +174,7 @@ def shift_coupled_force(
 
 
 def shift_coupled_motion(
-    kinematics: LinkKinematics, shared: MultiLinkSpeeds, link: int, motion: SpatialVector, u_dot: Mapping[int, int]
+    kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, motion: SpatialVector, u_dot: Mapping[int, int]
 ) -> SpatialVector:
     """Return the part of a link's motion that its parent's motion and shared speeds cause."""
     g, joint = kinematics.algebra, kinematics.joint(link)

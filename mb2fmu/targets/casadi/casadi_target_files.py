@@ -17,19 +17,19 @@ from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import (
     Op,
-    Program,
+    ScalarProgram,
     find_domain_restricted_nodes,
     read_initial_discrete_memory,
 )
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedCFunction
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newton_bodies
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files
 from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
-from mb2fmu.fmu.in_memory_file_tree import FileTree
+from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.targets.target_model_description import TargetModelDescription
 
@@ -71,13 +71,13 @@ class _PrintedExternalFunction:
     """
 
     function: _CasadiExternalFunction
-    whole: PrintedFunction
-    part: PrintedFunction
+    whole: PrintedCFunction
+    part: PrintedCFunction
     results: int
     first: tuple[int, ...]
 
 
-def emit_casadi_files(program: Program, model: TargetModelDescription) -> FileTree:
+def emit_casadi_files(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
     """Print the files.
 
     Args:
@@ -99,7 +99,7 @@ def emit_casadi_files(program: Program, model: TargetModelDescription) -> FileTr
         )
         runtime |= read_operation_c_files(twice.program)
     runtime["external.h"] = read_packaged_file("mb2fmu.targets.casadi", "runtime/external.h")
-    return FileTree(files).joined(FileTree(runtime).move_under("runtime"))
+    return InMemoryFileTree(files).joined(InMemoryFileTree(runtime).move_under("runtime"))
 
 
 def _print_function_file(
@@ -150,7 +150,7 @@ def _print_external_function(
         places.append([(f"y[{count + i}]", entry.results[k]) for i, (_, _, k) in enumerate(block.entries)])
         count += len(block.entries)
 
-    def c_function(name: str, blocks: Sequence[CasadiSparseMatrixOutput]) -> PrintedFunction:
+    def c_function(name: str, blocks: Sequence[CasadiSparseMatrixOutput]) -> PrintedCFunction:
         """Print one C function that computes these blocks of results."""
         outputs = [
             place for block, its in zip(function.outputs, places, strict=True) if block in blocks for place in its
