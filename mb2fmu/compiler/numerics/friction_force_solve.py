@@ -61,12 +61,14 @@ class FrictionForceSolver:
         self._builder, self._held = b, held
         contact_of_tangent = {tangent: k for k, tangent in enumerate(frictions.tangents) if tangent >= 0}
         # The row of an open contact may vanish, as where a pendulum stands upright above its floor: it has no length.
+        # All other rows have: scaled entries of at most 1 let each open row be its own pivot, so that its force is 0.
         acts = [
             b.binary(Op.OR, held[i], held[contact_of_tangent[i]]) if i in contact_of_tangent else held[i]
             for i in range(n)
         ]
         self._scales = scales = [
-            b.div(one, b.unary(Op.SQRT, b.select(each, W[i][i], one))) for i, each in enumerate(acts)
+            b.div(one, b.unary(Op.SQRT, b.select(b.binary(Op.OR, each, b.binary(Op.LT, zero, W[i][i])), W[i][i], one)))
+            for i, each in enumerate(acts)
         ]
         ratio = {
             tangent: b.div(b.mul(b.mul(mu, sense), scales[k]), scales[tangent])
