@@ -42,7 +42,7 @@ from mb2fmu.fmu.toolchain import compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant, compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "performance_chains.md"
@@ -154,7 +154,7 @@ def row(n: int, folder: Path, rounds: int, others: set[str], library: Path | Non
     )
 
 
-def derived(n: int) -> tuple[Derivation, float]:
+def derived(n: int) -> tuple[DerivationResult, float]:
     """A chain's program, and what it took from the model, in s."""
     model = pipeline.load(ROOT / "models" / "chain.py", {"n": n})
     begin = time.perf_counter()
@@ -213,7 +213,9 @@ def total(program: ScalarProgram, entry: str) -> int:
     return sum(count_operations(program, entry).values())
 
 
-def ours(derivation: Derivation, n: int, folder: Path, builds: Collection[str] = tuple(BUILDS)) -> dict[str, Side]:
+def ours(
+    derivation: DerivationResult, n: int, folder: Path, builds: Collection[str] = tuple(BUILDS)
+) -> dict[str, Side]:
     """The FMU's equations of x' in some builds."""
     native = motion_only(derivation.program)
     target = FmuTarget("2", "native")
@@ -390,7 +392,7 @@ def fastest(sides: dict[str, Side], n: int, rounds: int) -> dict[str, float]:
     return {name: min(each) for name, each in times.items()}
 
 
-def many(derivation: Derivation, n: int, rounds: int) -> dict[str, float]:
+def many(derivation: DerivationResult, n: int, rounds: int) -> dict[str, float]:
     """ns per instance of x' of many instances at once, from Python: by AVX2, and by the widest vectors there are."""
     x0, r0, p0 = pipeline.start_values(derivation)
     x = x0 * np.linspace(0.5, 1.5, BATCH)[:, None]

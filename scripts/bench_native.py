@@ -26,7 +26,7 @@ from mb2fmu.fmu.toolchain import CompilationSettings
 from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.fmu_build_folder import MAIN_TRANSLATION_UNIT, list_platform_translation_units
 from mb2fmu.fmu.toolchain.target_platforms import PLATFORMS, host_platform
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.validation import form_experiment_values, simulate_fmu
 
 ROOT = Path(__file__).parents[1]
@@ -99,7 +99,7 @@ def measure(model: str) -> Row:
     )
 
 
-def seconds_per_step(fmu: Path, derivation: Derivation) -> float:
+def seconds_per_step(fmu: Path, derivation: DerivationResult) -> float:
     """One communication step as Co-Simulation through fmpy, over the default experiment."""
     state = derivation.definition.coordinates[0].name
     return simulate_fmu(

@@ -103,7 +103,7 @@ def row(file: Path, program: Path, folder: Path, rounds: int) -> str:
     return f"| {file.stem} | {model.nv} | {operations:,} | {' | '.join(cells)} | {ratio:.2f} |"
 
 
-def names_in_file(derivation: pipeline.Derivation) -> Mapping[str, str]:
+def names_in_file(derivation: pipeline.DerivationResult) -> Mapping[str, str]:
     """Name of a joint in our variables → its name in the file, which may have signs that FMI does not allow."""
     robot = derivation.checked.mechanics
     assert isinstance(robot, RobotMechanics)
@@ -143,7 +143,7 @@ def said(model: pin.Model, q: Array, v: Array, effort: Array, damping: Array) ->
 
 
 def ours(
-    derivation: pipeline.Derivation, model: pin.Model, state: tuple[Array, Array, Array], folder: Path
+    derivation: pipeline.DerivationResult, model: pin.Model, state: tuple[Array, Array, Array], folder: Path
 ) -> Mapping[str, Timed]:
     """The FMU's equations of x' for any processor and for AVX2."""
     q, v, effort = state

@@ -27,7 +27,7 @@ from mb2fmu.fmu import package
 from mb2fmu.mechanics.equations import Method
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation.formulation_and_build_options import BuildOptions
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 
 ROOT = Path(__file__).parents[1]
@@ -174,7 +174,7 @@ def yardstick(case: str, used: Method) -> validation.ReferenceData:
 
 
 @cache
-def _derived(case: str, treatment: str) -> Derivation:
+def _derived(case: str, treatment: str) -> DerivationResult:
     return pipeline.derive(CASES[case].make(), **dict(treatments(CASES[case]))[treatment])
 
 

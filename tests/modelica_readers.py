@@ -15,7 +15,7 @@ from scipy.sparse.linalg import splu
 from mb2fmu.compiler import evaluation
 from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram
 from mb2fmu.model.scalar_operation_table import Op
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, form_native_fmi3_interface
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
@@ -29,12 +29,12 @@ _BLOCK = int(Op.BLOCK)
 generator.OP_MAP["/"] = "__truediv__"
 
 
-def source_of(derivation: Derivation) -> str:
+def source_of(derivation: DerivationResult) -> str:
     """The file."""
     return TARGET_PRINTERS["modelica"](derivation)[f"{derivation.definition.name}.mo"].decode()
 
 
-def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float = 0.1) -> float:
+def pymoca_error(derivation: DerivationResult, source: str, seed: int, spread: float = 0.1) -> float:
     """Error of x' at a random state, of the largest x': a Newton step of pymoca's equations from our own values.
 
     Args:
@@ -64,7 +64,7 @@ def pymoca_error(derivation: Derivation, source: str, seed: int, spread: float =
     return float(np.max(np.abs(step)) / max(1.0, float(np.max(np.abs(rate)))))
 
 
-def _unknowns(derivation: Derivation, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
+def _unknowns(derivation: DerivationResult, t: float, x: Floats, r: Floats, p: Floats) -> dict[str, float]:
     """Our own values of what the file calls unknowns, and of its outputs."""
     program, interface = derivation.program, form_native_fmi3_interface(derivation)
     groups = [

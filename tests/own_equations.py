@@ -41,7 +41,7 @@ class Compared:
     own: Array
     outputs: dict[str, Array]
     values: list[dict[sm.Basic, float]]
-    derivation: pipeline.Derivation
+    derivation: pipeline.DerivationResult
     truth: _Own
 
     @property
@@ -142,7 +142,7 @@ def by_another_method(found: Compared, method: Method, count: int, *, spread: fl
     )
 
 
-def held_against(derivation: pipeline.Derivation, own: _Own, count: int, spread: float, seed: int) -> Compared:
+def held_against(derivation: pipeline.DerivationResult, own: _Own, count: int, spread: float, seed: int) -> Compared:
     """x' by a derivation's program and by SymPy at random states; see :func:`compared`."""
     order = [derivation.mechanism.dynamic[s] for s in derivation.equations.states]
     rhs = pipeline.right_hand_side(derivation)
@@ -162,7 +162,7 @@ def held_against(derivation: pipeline.Derivation, own: _Own, count: int, spread:
 
 
 class _Own:
-    def __init__(self, model: Model, derivation: pipeline.Derivation, method: Any) -> None:
+    def __init__(self, model: Model, derivation: pipeline.DerivationResult, method: Any) -> None:
         m, d = derivation.mechanism, derivation.definition
         self.t = me.dynamicsymbols._t
         self.definition, self.method = d, method

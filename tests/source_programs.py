@@ -73,7 +73,7 @@ def compile_c(folder: Path, output: str, *more: str) -> Path:
     return folder / output
 
 
-def evaluate_c(derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
+def evaluate_c(derivation: pipeline.DerivationResult, points: Sequence[Point], folder: Path) -> Values:
     """x', outputs in the order of the equations, and start values, by the C target."""
     pipeline.export_target_source_code(derivation, "c", folder)
     name = derivation.definition.name
@@ -227,7 +227,7 @@ def missing(target: str) -> str:
     return "" if shutil.which(compiler) else f"{compiler} is not installed"
 
 
-def evaluate(target: str, derivation: pipeline.Derivation, points: Sequence[Point], folder: Path) -> Values:
+def evaluate(target: str, derivation: pipeline.DerivationResult, points: Sequence[Point], folder: Path) -> Values:
     """The same as :func:`evaluate_c`, and x after a step of 1 ms of the target's integrator; see :func:`run_files`."""
     files = list_target_source_files(derivation, target)
     return run_files(target, files, form_target_model_description(derivation), points, folder)

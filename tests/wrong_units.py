@@ -11,16 +11,16 @@ from pathlib import Path
 
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
 
 
-def packed(build: FmuBuild, path: Path) -> Path:
+def packed(build: FmuBuildResult, path: Path) -> Path:
     """The FMU as it is."""
     package.write_fmu_archive(build.core, path)
     return path
 
 
-def changed_unit(build: FmuBuild, path: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
+def changed_unit(build: FmuBuildResult, path: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
     """The FMU with some of its sources (file → what is replaced, by what) changed and compiled for this machine.
 
     What is replaced must stand there once.

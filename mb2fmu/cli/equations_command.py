@@ -27,7 +27,7 @@ from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 from mb2fmu.targets import SOURCE_TARGETS
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline import Derivation
+    from mb2fmu.pipeline import DerivationResult
 
 
 @click.command(short_help="Show the equations of motion.")
@@ -122,7 +122,7 @@ def equations(
     _print_equations(derivation, form, json_file)
 
 
-def _print_equations(derivation: Derivation, form: Any, json_file: Path | None) -> None:
+def _print_equations(derivation: DerivationResult, form: Any, json_file: Path | None) -> None:
     """Prints the equations in one of the formats of text."""
     from mb2fmu import pipeline
     from mb2fmu.report.equation_display.equation_text import (

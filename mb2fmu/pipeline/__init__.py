@@ -39,9 +39,9 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
 )
 from mb2fmu.pipeline.derivation.model_derivation import DerivableModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import (
-    Derivation,
+    DerivationResult,
     ExportResult,
-    FmuBuild,
+    FmuBuildResult,
     RunResult,
     StageObserver,
     StageTime,
@@ -69,8 +69,9 @@ from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, Mo
 from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize, sensitivities, sweep
 
 __all__ = [
-    "BuildOptions", "Derivation", "ExportOptions", "ExportResult", "FmuBuild", "FmuSimulation", "FormulationOptions",
-    "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime", "ValidationOutcome",
+    "BuildOptions", "DerivationResult", "ExportOptions", "ExportResult", "FmuBuildResult", "FmuSimulation",
+    "FormulationOptions", "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime",
+    "ValidationOutcome",
     "animate", "build", "compare_with_data", "derive", "draw_model_graph", "export", "export_target_source_code",
     "linearize", "load", "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities",
     "simulate", "start_values", "sweep", "validate", "write",

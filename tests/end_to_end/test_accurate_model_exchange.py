@@ -17,7 +17,7 @@ from wrong_units import changed_unit, packed
 
 from mb2fmu import Impact, Model, Parts, pipeline
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
 from mb2fmu.pipeline.run_and_report.validation_run import validate
 
 OFFSET = ("events.h", "#define MB2FMU_OFFSET 1e-10")
@@ -67,7 +67,7 @@ def _without_conformance(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def build() -> FmuBuild:
+def build() -> FmuBuildResult:
     return pipeline.build(pipeline.derive(shaken_ball()))
 
 
@@ -75,13 +75,13 @@ def judged(fmu: Path, model: Model | None = None):
     return validate(fmu, model or shaken_ball()).result
 
 
-def test_right_fmu_passes_where_the_integrator_is_converged(build: FmuBuild, tmp_path: Path) -> None:
+def test_right_fmu_passes_where_the_integrator_is_converged(build: FmuBuildResult, tmp_path: Path) -> None:
     result = judged(packed(build, tmp_path / "right.fmu"))
     assert result.passed, result.notes
     assert result.notes[0].startswith("Model Exchange was integrated again")  # the one that a terminal shows
 
 
-def test_indicators_that_are_late_are_found(build: FmuBuild, tmp_path: Path) -> None:
+def test_indicators_that_are_late_are_found(build: FmuBuildResult, tmp_path: Path) -> None:
     file, text = OFFSET
     wrong = changed_unit(build, tmp_path / "late.fmu", {file: (text, text.replace("1e-10", "1e-8"))})
     result = judged(wrong)
@@ -90,7 +90,7 @@ def test_indicators_that_are_late_are_found(build: FmuBuild, tmp_path: Path) -> 
     assert 1e-8 < min(event.difference for event in failed[0].events) < 1e-7
 
 
-def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuild, tmp_path: Path) -> None:
+def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuildResult, tmp_path: Path) -> None:
     result = judged(packed(build, tmp_path / "right.fmu"), shaken_ball(9.81 * (1 + 1e-7)))
     assert not result.passed
     wrong = {call.kind for call in result.api_checks if call.verdict == "failed"}
@@ -146,7 +146,7 @@ def test_hops_that_add_up_are_integrated_more_finely_still(tmp_path: Path) -> No
 
 
 def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(
-    build: FmuBuild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: FmuBuildResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     validation = sys.modules["mb2fmu.validation.validate"]  # the package gives its name to the function
     run = validation.run_fmu_process

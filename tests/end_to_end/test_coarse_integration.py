@@ -11,7 +11,7 @@ from shorter_validations import shorten_validations
 from wrong_units import changed_unit, packed
 
 from mb2fmu import Model, pipeline
-from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
 from mb2fmu.pipeline.run_and_report.validation_run import validate
 from mb2fmu.report.sections.validation_failure_diagnosis import find_likeliest_failure_cause
 from mb2fmu.validation.validation_result import ValidationResult
@@ -52,7 +52,7 @@ def _without_conformance(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def build() -> FmuBuild:
+def build() -> FmuBuildResult:
     return pipeline.build(pipeline.derive(stiff_pendulum()))
 
 
@@ -60,7 +60,7 @@ def judged(fmu: Path) -> ValidationResult:
     return validate(fmu, stiff_pendulum()).result
 
 
-def test_a_right_fmu_is_said_to_integrate_too_coarsely(build: FmuBuild, tmp_path: Path) -> None:
+def test_a_right_fmu_is_said_to_integrate_too_coarsely(build: FmuBuildResult, tmp_path: Path) -> None:
     result = judged(packed(build, tmp_path / "right.fmu"))
     assert not result.passed
     assert result.agreeing_tolerance == pytest.approx(1e-7)
@@ -68,7 +68,7 @@ def test_a_right_fmu_is_said_to_integrate_too_coarsely(build: FmuBuild, tmp_path
     assert not [call for call in result.api_checks if call.verdict == "failed"]
 
 
-def test_a_wrong_solver_is_not_called_coarse(build: FmuBuild, tmp_path: Path) -> None:
+def test_a_wrong_solver_is_not_called_coarse(build: FmuBuildResult, tmp_path: Path) -> None:
     edit = {"dopri5.h": ("(125.0 / 192.0)", "(125.5 / 192.0)")}
     result = judged(changed_unit(build, tmp_path / "wrong.fmu", edit))
     assert result.agreeing_tolerance is None

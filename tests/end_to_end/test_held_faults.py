@@ -20,7 +20,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
 from mb2fmu.model import Model, check_model
-from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
 from mb2fmu.validation import ReferenceData, ValidationResult
 
 
@@ -74,7 +74,7 @@ def trolley(*, gain: float = 1.0, drag: float = 1.0, weight: str = "m", driven: 
 class Judge:
     """Judges FMUs by the right mechanism; the reference is made once."""
 
-    build: FmuBuild
+    build: FmuBuildResult
     yardstick: ReferenceData
     equations: EquationsOfMotion
 

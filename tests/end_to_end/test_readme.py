@@ -82,6 +82,6 @@ def test_the_pipeline_page_shows_what_is_there() -> None:
     names: dict[str, object] = {}
     exec(block.replace('"models/', f'"{ROOT}/models/'), names)
     derivation = names["derivation"]
-    assert isinstance(derivation, pipeline.Derivation)
+    assert isinstance(derivation, pipeline.DerivationResult)
     assert derivation.equations.dynamics.mass_matrix.shape == (2, 2)
     assert derivation.program.entries["rhs"].labels == ("q1", "q2", "u1", "u2")

@@ -82,7 +82,7 @@ WITH_EVENTS = ["bouncing_ball", "stick_slip_belt", "sampled_cart_pole", "rocking
 @pytest.fixture(
     scope="module", params=marked(MECHANISMS + WITH_EVENTS, repeating={*MECHANISMS, *WITH_EVENTS} - {*BY_DAY})
 )
-def built(request: pytest.FixtureRequest) -> pipeline.FmuBuild:
+def built(request: pytest.FixtureRequest) -> pipeline.FmuBuildResult:
     return pipeline.build(pipeline.derive(MODELS / f"{request.param}.py"))
 
 

@@ -21,7 +21,7 @@ from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation import model_derivation
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
@@ -85,7 +85,7 @@ class Subject:
         return self.make()
 
     @cached_property
-    def derivation(self) -> Derivation:
+    def derivation(self) -> DerivationResult:
         """Everything right, down to the program."""
         return pipeline.derive(self.model)
 

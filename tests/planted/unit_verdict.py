@@ -27,7 +27,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import CheckedModel
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, FmuBuildResult
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
@@ -87,7 +87,7 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
         unit.unlink(missing_ok=True)
 
 
-def _said(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path, effect: float) -> Verdict:
+def _said(subject: Subject, mutant: Mutant, derivation: DerivationResult, unit: Path, effect: float) -> Verdict:
     """What the validation says of an FMU that could be made."""
     early = _found_early(subject, mutant, derivation, unit)
     if early:
@@ -98,7 +98,7 @@ def _said(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path, 
     return Verdict("survived", "", effect) if result.passed else Verdict("found", first_finding(result), effect)
 
 
-def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
+def _derived(subject: Subject, mutant: Mutant) -> tuple[DerivationResult, float]:
     """The wrong derivation, and how much of what the FMU computes is another."""
     right = subject.derivation
     if mutant.level == "reading":
@@ -121,7 +121,9 @@ def _derived(subject: Subject, mutant: Mutant) -> tuple[Derivation, float]:
     return derivation, graph.effect(subject, right.program, derivation.program)
 
 
-def _with_program(right: Derivation, equations: EquationsOfMotion, program: CompilableProgram) -> Derivation:
+def _with_program(
+    right: DerivationResult, equations: EquationsOfMotion, program: CompilableProgram
+) -> DerivationResult:
     """The derivation as if these equations had been lowered to this program."""
     with_modes = add_discrete_modes(right.definition, equations, program)
     return replace(right, equations=equations, program=program, program_with_modes=with_modes)
@@ -134,7 +136,7 @@ def _reading(checked: CheckedModel, wrong: Any) -> Iterator[None]:
         yield
 
 
-def _built(derivation: Derivation, mutant: Mutant) -> FmuBuild:
+def _built(derivation: DerivationResult, mutant: Mutant) -> FmuBuildResult:
     """The FMU, with the fault planted where the stage that it belongs to hands on its result."""
     places: dict[str, tuple[Any, str]] = {
         "derivatives": (derivatives, "add_fmu_derivatives"),
@@ -155,7 +157,7 @@ def _followed(stage: Callable[..., Any], change: Callable[[Any], Any]) -> Callab
     return lambda *args, **options: change(stage(*args, **options))
 
 
-def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path) -> ValidationResult:
+def _validated(subject: Subject, mutant: Mutant, derivation: DerivationResult, unit: Path) -> ValidationResult:
     """The product's verdict: against a reference from the wrong reading too, where the reading is what is wrong."""
     used = derivation.equations.method
     if mutant.level == "reading":
@@ -178,7 +180,7 @@ def _validated(subject: Subject, mutant: Mutant, derivation: Derivation, unit: P
 
 
 def _against_the_reference(
-    subject: Subject, derivation: Derivation, unit: Path, yardstick: ReferenceData, *, conformance: bool = True
+    subject: Subject, derivation: DerivationResult, unit: Path, yardstick: ReferenceData, *, conformance: bool = True
 ) -> ValidationResult:
     """Experiments and API checks by the right reference; without perturbed reference data the default experiment."""
     return validation.validate(
@@ -193,7 +195,7 @@ def _against_the_reference(
     )
 
 
-def _found_early(subject: Subject, mutant: Mutant, derivation: Derivation, unit: Path) -> str:
+def _found_early(subject: Subject, mutant: Mutant, derivation: DerivationResult, unit: Path) -> str:
     """What the one check finds that is likeliest to find faults of this level; empty if nothing.
 
     The verdict asks that every check passes, so one that fails decides it, and the others need not be run.

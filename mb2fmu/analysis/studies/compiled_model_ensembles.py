@@ -1,4 +1,4 @@
-"""``Ensemble``: one model many times, with parameters and start values of each; machine code, vectors of instances."""
+"""``CompiledModelEnsemble``: one model many times, with parameters and start values of each, as machine code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INSTANCES_PER_BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Ensemble:
+class CompiledModelEnsemble:
     """A model as machine code for many instances.
 
     Attributes:
@@ -77,7 +77,7 @@ class Ensemble:
     start: BatchFunction | None = None
     own: int | None = None
     runs_sequentially: bool = False
-    varied: Callable[[Ensemble, tuple[str, ...]], Ensemble] | None = None
+    varied: Callable[[CompiledModelEnsemble, tuple[str, ...]], CompiledModelEnsemble] | None = None
     no_derivatives_reason: str = ""
 
     def simulate(
@@ -333,7 +333,7 @@ class _BlockReductions:
 
 
 def _integrate_fixed_steps(
-    ensemble: Ensemble,
+    ensemble: CompiledModelEnsemble,
     x: Floats,
     p: Floats,
     time_grid: BatchRunTimeGrid,
@@ -372,7 +372,7 @@ def _integrate_fixed_steps(
     return BatchRunResult(x, ensemble.outputs(clock, x, r, p), path_x, path_y, tuple(messages))
 
 
-def _project_states(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:
+def _project_states(ensemble: CompiledModelEnsemble, t: float, x: Floats, r: Floats, p: Floats) -> Floats:
     """Return states moved onto the constraints, where that is possible."""
     if ensemble.project is None:
         return x
@@ -383,7 +383,7 @@ def _project_states(ensemble: Ensemble, t: float, x: Floats, r: Floats, p: Float
     return x
 
 
-def _rk4_step(ensemble: Ensemble, t: float, h: float, x: Floats, r: Floats, p: Floats) -> Floats:
+def _rk4_step(ensemble: CompiledModelEnsemble, t: float, h: float, x: Floats, r: Floats, p: Floats) -> Floats:
     """Return the states after one step."""
     stages: list[Floats] = []
     at = x

@@ -19,7 +19,7 @@ _MAX_LISTED_BODIES = 12
 """Bodies whose mass centres are outputs; of longer chains the user chooses."""
 
 
-def print_model_file(adopted: AdoptedModelContent, script: str, *, energy: str | None, placed: Sequence[str]) -> str:
+def format_model_file(adopted: AdoptedModelContent, script: str, *, energy: str | None, placed: Sequence[str]) -> str:
     """Return the text of the model file.
 
     Args:

@@ -34,7 +34,7 @@ from mb2fmu.model.script_import.script_mechanics_makers import list_script_mecha
 from mb2fmu.model.script_import.script_run import ScriptRun, has_known_mechanics, run_script
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adopted_script_result import MODEL_FILE, AdoptedModelFile
-from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, print_model_file
+from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE, format_model_file
 from mb2fmu.pipeline.adoption.script_slice import inline_model_file, slice_script_for_mechanics
 from mb2fmu.pipeline.adoption.symbol_classification import (
     AdoptedModelContent,
@@ -188,7 +188,7 @@ def _record(adopted: AdoptedModelContent, run: ScriptRun, reference: str) -> Ado
     adopted, check = _choose_outputs(adopted, run, reference)
     others = [label for label in run.mechanics if label != adopted.label]
     return AdoptedModelFile(
-        text=print_model_file(adopted, reference, energy=check.energy, placed=check.placed),
+        text=format_model_file(adopted, reference, energy=check.energy, placed=check.placed),
         name=adopted.name,
         label=adopted.label,
         kind=mechanics_source.describe_mechanics_kind(run.mechanics.get(adopted.label, adopted.mechanics)),
@@ -326,7 +326,7 @@ def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:
 
 def _make_model(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> Model:
     """Run the text of the model file on the script's mechanics."""
-    text = print_model_file(adopted, reference, energy=None, placed=())
+    text = format_model_file(adopted, reference, energy=None, placed=())
     variables: dict[str, Any] = {"read_script": lambda *_: script, "Model": Model}
     exec(compile(text.replace(IMPORT_LINE, ""), MODEL_FILE, "exec"), variables)  # noqa: S102 - our own text
     function = next(value for value in variables.values() if getattr(value, "__annotations__", {}).get("return"))

@@ -28,7 +28,7 @@ MAX_TEXT_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class AgentToolAnswer:
     """What a tool answers.
 
     Attributes:
@@ -56,13 +56,13 @@ class ToolAnswer:
         return {"verdict": self.verdict, "good": self.is_good, **self.facts}
 
 
-async def answer_by_command(
+async def run_mb2fmu_command(
     folder: Path,
     arguments: Sequence[str],
     verdicts: Mapping[int, str],
     select_facts: Callable[[dict[str, Any]], dict[str, Any]],
     time_limit: float,
-) -> ToolAnswer:
+) -> AgentToolAnswer:
     """Run ``mb2fmu COMMAND --json FILE …`` and return what it says; a cancelled call ends the command.
 
     Args:
@@ -82,9 +82,9 @@ async def answer_by_command(
             facts = select_facts(json.loads(place.read_text(encoding="utf-8")))
     if code is None:
         reason = f"it was ended after {time_limit:g} s; a longer time_limit, or a smaller model, may help"
-        return ToolAnswer(NOT_FINISHED, f"{text}\n{reason}".strip(), facts=facts)
+        return AgentToolAnswer(NOT_FINISHED, f"{text}\n{reason}".strip(), facts=facts)
     verdict = verdicts.get(code) or _REFUSED.get(code, f"ended with exit code {code}")
-    return ToolAnswer(verdict, text, is_good=code == 0, facts=facts)
+    return AgentToolAnswer(verdict, text, is_good=code == 0, facts=facts)
 
 
 async def _run_process(command: Sequence[str], folder: Path, log: Path, time_limit: float) -> int | None:

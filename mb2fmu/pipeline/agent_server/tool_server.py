@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.pipeline.agent_server.command_answer import ToolAnswer, answer_by_command
+from mb2fmu.pipeline.agent_server.command_answer import AgentToolAnswer, run_mb2fmu_command
 from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
     select_adoption_facts,
@@ -47,7 +47,7 @@ class AgentTools:
     def __init__(self, folder: Path) -> None:
         self._folder = ServedFolder(folder.resolve())
 
-    async def new(self, name: str, text: str = "") -> ToolAnswer:
+    async def new(self, name: str, text: str = "") -> AgentToolAnswer:
         """Write a model file NAME.py: a commented model that works, to be edited; or your own text.
 
         Args:
@@ -59,15 +59,15 @@ class AgentTools:
         if text:
             write_file_atomically(path, text.encode())
             place = path.relative_to(self._folder.path).as_posix()
-            return ToolAnswer(written[0], f"{place}: run it next", is_good=True, facts={"model": place})
+            return AgentToolAnswer(written[0], f"{place}: run it next", is_good=True, facts={"model": place})
         arguments = ["new", "-o", str(path.parent), "--", path.stem]
-        return await answer_by_command(
+        return await run_mb2fmu_command(
             self._folder.path, arguments, written, self._make_relative(select_new_model_facts), 60.0
         )
 
     async def adopt(
         self, script: str, label: str = "", inline: bool = False, replace: bool = False, time_limit: float = 300.0
-    ) -> ToolAnswer:
+    ) -> AgentToolAnswer:
         """Write a model file for a SymPy script or notebook, which stays as it is. The script is run.
 
         Args:
@@ -83,9 +83,9 @@ class AgentTools:
         arguments += [f"--object={label}"] * bool(label) + ["--inline"] * inline + ["--force"] * replace
         written = {0: "written, not validated"}
         select = self._make_relative(select_adoption_facts)
-        return await answer_by_command(self._folder.path, arguments, written, select, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, written, select, time_limit)
 
-    async def check(self, model: str, fmu: str = "", time_limit: float = 300.0) -> ToolAnswer:
+    async def check(self, model: str, fmu: str = "", time_limit: float = 300.0) -> AgentToolAnswer:
         """Check a model without making an FMU, and show its equations; or compare an FMU of any tool with the model.
 
         Args:
@@ -97,11 +97,11 @@ class AgentTools:
             return await self._validate(fmu, model, [], time_limit)
         arguments = ["equations", self._folder.find_model(model)]
         verdicts = {0: "equations derived, not validated"}
-        return await answer_by_command(self._folder.path, arguments, verdicts, drop_equations_from_facts, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, verdicts, drop_equations_from_facts, time_limit)
 
     async def run(
         self, model: str, at: dict[str, str] | None = None, fmi: Literal["2", "3"] = "2", time_limit: float = 600.0
-    ) -> ToolAnswer:
+    ) -> AgentToolAnswer:
         """Make the FMU of a model and validate it against independent equations; this is the judge.
 
         Args:
@@ -112,7 +112,7 @@ class AgentTools:
         """
         arguments = ["run", self._folder.find_model(model), "-o", str(self._folder.find_output_folder()), "--fmi", fmi]
         arguments += _form_assignments("--at", at)
-        return await answer_by_command(self._folder.path, arguments, _VALIDATED, select_run_facts, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, _VALIDATED, select_run_facts, time_limit)
 
     async def simulate(
         self,
@@ -121,7 +121,7 @@ class AgentTools:
         inputs: dict[str, str] | None = None,
         stop: float | None = None,
         time_limit: float = 120.0,
-    ) -> ToolAnswer:
+    ) -> AgentToolAnswer:
         """Simulate a model or an FMU and report start, end and range of each variable. Nothing is judged.
 
         Args:
@@ -136,9 +136,9 @@ class AgentTools:
         arguments += _form_assignments("--at", at) + _form_assignments("--input", inputs)
         arguments += [] if stop is None else [f"--stop={stop!r}"]
         verdicts = {0: "simulated, not validated"}
-        return await answer_by_command(self._folder.path, arguments, verdicts, select_simulation_facts, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, verdicts, select_simulation_facts, time_limit)
 
-    async def audit(self, fmu: str, run: bool = True, time_limit: float = 300.0) -> ToolAnswer:
+    async def audit(self, fmu: str, run: bool = True, time_limit: float = 300.0) -> AgentToolAnswer:
         """Judge any FMU, from any tool: does it do what its description says?
 
         Args:
@@ -148,7 +148,7 @@ class AgentTools:
         """
         return await self._audit(fmu, ["--no-run"] * (not run), time_limit)
 
-    async def explain(self, file: str, model: str = "", time_limit: float = 600.0) -> ToolAnswer:
+    async def explain(self, file: str, model: str = "", time_limit: float = 600.0) -> AgentToolAnswer:
         """Explain a failure: repeat what failed, and report all that failed, the likeliest cause, and every check.
 
         Args:
@@ -161,18 +161,18 @@ class AgentTools:
         if file.endswith(".fmu"):
             return await self._audit(file, ["-v"], time_limit)
         arguments = ["run", self._folder.find_model(file), "-o", str(self._folder.find_output_folder()), "-v"]
-        return await answer_by_command(self._folder.path, arguments, _VALIDATED, select_run_facts, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, _VALIDATED, select_run_facts, time_limit)
 
-    async def _validate(self, fmu: str, model: str, options: list[str], time_limit: float) -> ToolAnswer:
+    async def _validate(self, fmu: str, model: str, options: list[str], time_limit: float) -> AgentToolAnswer:
         """Compare an FMU with a model."""
         arguments = ["validate", str(self._folder.find_file(fmu)), "--model", self._folder.find_model(model), *options]
-        return await answer_by_command(self._folder.path, arguments, _VALIDATED, select_validation_facts, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, _VALIDATED, select_validation_facts, time_limit)
 
-    async def _audit(self, fmu: str, options: list[str], time_limit: float) -> ToolAnswer:
+    async def _audit(self, fmu: str, options: list[str], time_limit: float) -> AgentToolAnswer:
         """Run the auditor, within half of the time for itself."""
         budget = f"--budget={max(time_limit / 2.0, 1.0):g}"
         arguments = ["audit", str(self._folder.find_file(fmu)), budget, *options]
-        return await answer_by_command(self._folder.path, arguments, _AUDITED, select_audit_facts, time_limit)
+        return await run_mb2fmu_command(self._folder.path, arguments, _AUDITED, select_audit_facts, time_limit)
 
     def _make_relative(
         self, select_facts: Callable[[dict[str, Any]], dict[str, Any]]
@@ -218,7 +218,7 @@ def _make_agent_tool_server(folder: Path) -> MCPServer[Any]:
     return server
 
 
-def _make_tool(method: Callable[..., Awaitable[ToolAnswer]]) -> Callable[..., Any]:
+def _make_tool(method: Callable[..., Awaitable[AgentToolAnswer]]) -> Callable[..., Any]:
     """Return a tool that answers by text and JSON; a refusal is an answer, too."""
     from mcp_types import CallToolResult, TextContent
 
@@ -227,7 +227,7 @@ def _make_tool(method: Callable[..., Awaitable[ToolAnswer]]) -> Callable[..., An
         try:
             answer = await method(**arguments)
         except Mb2FmuError as error:
-            answer = ToolAnswer("refused", str(error))
+            answer = AgentToolAnswer("refused", str(error))
         content = [TextContent(type="text", text=answer.format_text())]
         refused = not answer.is_good and answer.verdict not in (*_VALIDATED.values(), *_AUDITED.values())
         return CallToolResult(content=[*content], structured_content=answer.format_facts(), is_error=refused)

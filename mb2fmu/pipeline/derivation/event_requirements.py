@@ -14,25 +14,25 @@ from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import DeclaredModelContent
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 
 Floats = npt.NDArray[np.float64]
 
 
-def needs_event_handling(derivation: Derivation) -> bool:
+def needs_event_handling(derivation: DerivationResult) -> bool:
     """Return whether the motion needs more than x': the model's own events, contacts, friction that sticks."""
     if derivation.mechanism.has_event_sources:
         return True
     return bool(list_sticking_frictions(derivation))
 
 
-def list_sticking_frictions(derivation: Derivation) -> tuple[str, ...]:
+def list_sticking_frictions(derivation: DerivationResult) -> tuple[str, ...]:
     """Return the names of the modes of the program in which friction can stick."""
     switches = events.list_program_switches(derivation.program_with_modes)
     return tuple(switch.name for switch in switches if switch.kind == "sticking")
 
 
-def list_event_sources(derivation: Derivation) -> tuple[tuple[str, str], ...]:
+def list_event_sources(derivation: DerivationResult) -> tuple[tuple[str, str], ...]:
     """Return what the motion needs beyond x', by kind and name; empty where :func:`needs_event_handling` is false."""
     mechanism = derivation.mechanism
     names: dict[str, Sequence[str]] = {

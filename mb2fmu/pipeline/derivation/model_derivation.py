@@ -20,7 +20,7 @@ from mb2fmu.model import CheckedModel
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions, refuse_unknown_options
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
@@ -49,7 +49,7 @@ def derive(
     arguments: Mapping[str, Any] | None = None,
     observer: StageObserver | None = None,
     **options: Unpack[FormulationOptions],
-) -> Derivation:
+) -> DerivationResult:
     """Derive a program: Model → DeclaredModelContent → Mechanism → EquationsOfMotion → Program.
 
     Args:
@@ -64,7 +64,7 @@ def derive(
     Example:
         >>> import mb2fmu
         >>> mb2fmu.derive("simple_pendulum", method="kane")
-        <Derivation SimplePendulum: by kane; states theta, omega>
+        <DerivationResult SimplePendulum: by kane; states theta, omega>
     """
     refuse_unknown_options(options, FormulationOptions)
     stage = StageStopwatch(observer)
@@ -82,7 +82,7 @@ def derive(
         choice = _choose_cheapest_equations(treated)
         program = CompilableProgram.of(choice.program)
         with_modes = add_discrete_modes(read.declared, choice.equations, program)
-    return Derivation(
+    return DerivationResult(
         checked=checked,
         definition=read.declared,
         mechanism=read,

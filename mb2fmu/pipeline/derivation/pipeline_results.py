@@ -46,7 +46,7 @@ class StageObserver(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Derivation:
+class DerivationResult:
     """Result of the stages from a model to its program.
 
     Attributes:
@@ -75,7 +75,7 @@ class Derivation:
     def __repr__(self) -> str:
         """Return a line: the model, its states, its formulation."""
         states = ", ".join(map(str, self.equations.states))
-        return f"<Derivation {self.definition.name}: by {self.equations.method}; states {states}>"
+        return f"<DerivationResult {self.definition.name}: by {self.equations.method}; states {states}>"
 
     def _repr_latex_(self) -> str:
         """Return the equations, for notebooks."""
@@ -88,7 +88,7 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FmuBuild:
+class FmuBuildResult:
     """Result of the stages from a program to a whole FMU, in memory.
 
     Attributes:
@@ -103,7 +103,7 @@ class FmuBuild:
         live: The FMU as a page runs it; None where there is none.
     """
 
-    derivation: Derivation
+    derivation: DerivationResult
     interface: FmuInterface
     sources: InMemoryFileTree
     description: InMemoryFileTree
@@ -115,7 +115,7 @@ class FmuBuild:
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""
-        return f"<FmuBuild {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
+        return f"<FmuBuildResult {self.derivation.definition.name}: {len(self.core)} files in the FMU>"
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class FmuBuild:
 class ExportResult:
     """An FMU on disk: ``build`` and the archive's ``path``; ``sources`` are files of other languages beside it."""
 
-    build: FmuBuild
+    build: FmuBuildResult
     path: Path
     timings: tuple[StageTime, ...]
     sources: tuple[Path, ...] = ()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.right_hand_side import Floats, RightHandSide
 
 
-def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
+def start_values(derivation: DerivationResult) -> tuple[Floats, Floats, Floats]:
     """Return start values x0 of the states (independent q and u, z), r0 of the inputs, p0 of the free parameters."""
     definition, equations = derivation.definition, derivation.equations
     q = [definition.coordinates[i].start for i in equations.q_independent]
@@ -23,7 +23,7 @@ def start_values(derivation: Derivation) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _callable_names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _callable_names(derivation: DerivationResult) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return FMU names of states, inputs and free parameters, in the order of :func:`start_values`."""
     definition, equations = derivation.definition, derivation.equations
     q = [definition.coordinates[i].name for i in equations.q_independent]
@@ -35,7 +35,7 @@ def _callable_names(derivation: Derivation) -> tuple[tuple[str, ...], tuple[str,
     )
 
 
-def right_hand_side(derivation: Derivation) -> RightHandSide:
+def right_hand_side(derivation: DerivationResult) -> RightHandSide:
     """Return the equations of motion of a derivation as a NumPy callable."""
     program = derivation.program
     x0, r0, p0 = start_values(derivation)

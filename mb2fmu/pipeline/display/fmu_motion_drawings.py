@@ -20,7 +20,7 @@ from mb2fmu.visualization.scene.scene_pose_trajectories import sample_experiment
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
     from mb2fmu.validation import ValidationResult
     from mb2fmu.visualization import Drawing, PlotSignals, Scene, StateTrajectory
 
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 _MAX_SAMPLES = 20_000
 
 
-def get_model_scene(derivation: Derivation) -> Scene:
+def get_model_scene(derivation: DerivationResult) -> Scene:
     """Return the scene of a model.
 
     Raises:

@@ -20,7 +20,7 @@ from mb2fmu.pipeline.display.fmu_motion_drawings import draw_fmu_motion, get_mod
 from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 from mb2fmu.pipeline.simulation.input_signals import InputValue
 from mb2fmu.pipeline.simulation.model_simulation import simulate_model
-from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation, MotionPage
+from mb2fmu.pipeline.simulation.simulation_trajectories import AnimationPage, FmuSimulation, ModelSimulation
 
 if TYPE_CHECKING:
     from mb2fmu.visualization import Drawing, PlotSignals
@@ -43,12 +43,12 @@ class MechanismAnimation(NamedTuple):
         time = self.drawing.poses.time
         return f"<Animation of {self.drawing.name}: {time[0]:g} to {time[-1]:g} s>"
 
-    def page(self, *shown: str) -> MotionPage:
+    def page(self, *shown: str) -> AnimationPage:
         """Return it as a page, with the variables ``shown`` in its plot; the first three if none is named."""
         from mb2fmu import visualization
 
         names = shown or tuple(self.signals.names[:3])
-        return MotionPage(self.drawing.name, visualization.render_animation_page(*self, shown=names))
+        return AnimationPage(self.drawing.name, visualization.render_animation_page(*self, shown=names))
 
     def save(self, path: Path | str, *shown: str) -> Path:
         """Write the page, whole or not at all."""

@@ -17,7 +17,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     FmiVersion,
     refuse_unknown_options,
 )
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, FmuBuild, StageObserver
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, FmuBuildResult, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, StageStopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import make_model_scene_and_picture
 
@@ -30,8 +30,8 @@ DEFAULT_BACKEND: Backend = "native"
 
 
 def build(
-    derivation: Derivation, *, observer: StageObserver | None = None, **options: Unpack[BuildOptions]
-) -> FmuBuild:
+    derivation: DerivationResult, *, observer: StageObserver | None = None, **options: Unpack[BuildOptions]
+) -> FmuBuildResult:
     """Build an FMU in memory: Program → FmuInterface → sources and description → binaries → core FMU.
 
     Args:
@@ -58,8 +58,8 @@ def build(
 
 
 def _build_native(
-    derivation: Derivation, stage: StageStopwatch, options: BuildOptions, observer: StageObserver | None
-) -> FmuBuild:
+    derivation: DerivationResult, stage: StageStopwatch, options: BuildOptions, observer: StageObserver | None
+) -> FmuBuildResult:
     """Describe, emit and compile the FMU in C; compilers run while derivatives are formed and pictures drawn."""
     from mb2fmu.fmu import emit_c, emit_xml, interface, package, toolchain
 
@@ -97,10 +97,12 @@ def _build_native(
     with stage("build"):
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(scene_and_picture.files)
-    return FmuBuild(derivation, described, sources, description, binaries, scene_and_picture.scene, core, stage.timings)
+    return FmuBuildResult(
+        derivation, described, sources, description, binaries, scene_and_picture.scene, core, stage.timings
+    )
 
 
-def _describe_fmu_variables(derivation: Derivation, target: FmuTarget) -> FmuInterface:
+def _describe_fmu_variables(derivation: DerivationResult, target: FmuTarget) -> FmuInterface:
     """Return the variables of an FMU, with nominal values; native FMUs have the discrete memory of modes, too."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
@@ -161,7 +163,7 @@ def _build_wasm_component(sources: InMemoryFileTree, identifier: str) -> InMemor
     return InMemoryFileTree({f"binaries/{toolchain.WASM_COMPONENT_FOLDER}/{identifier}.wasm": content})
 
 
-def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildOptions) -> FmuBuild:
+def _build_python(derivation: DerivationResult, stage: StageStopwatch, options: BuildOptions) -> FmuBuildResult:
     """Describe, emit and pack the FMU that runs in Python; refuse models with events."""
     from mb2fmu.fmu import emit_python, emit_xml, interface, package
 
@@ -179,7 +181,7 @@ def _build_python(derivation: Derivation, stage: StageStopwatch, options: BuildO
     with stage("build"):
         scene_and_picture = make_model_scene_and_picture(derivation)
         core = package.build_python_fmu(sources, description, described).joined(scene_and_picture.files)
-    return FmuBuild(
+    return FmuBuildResult(
         derivation, described, sources, description, InMemoryFileTree({}), scene_and_picture.scene, core, stage.timings
     )
 

@@ -20,7 +20,7 @@ from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceReco
 if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
     from mb2fmu.mechanics.mechanism import Mechanism
-    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
     from mb2fmu.visualization import Scene
 
 
@@ -38,7 +38,7 @@ class ModelScene(NamedTuple):
     diagram: str
 
 
-def make_model_scene_and_picture(derivation: Derivation) -> ModelScene:
+def make_model_scene_and_picture(derivation: DerivationResult) -> ModelScene:
     """Describe the scene; the picture is the model's own drawing, or else the mechanism at its start."""
     scene, diagram = build_model_scene(derivation.mechanism, derivation.equations), derivation.definition.diagram
     if scene is None:

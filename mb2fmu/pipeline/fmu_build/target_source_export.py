@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.event_requirements import (
     list_sticking_frictions,
     needs_event_handling,
 )
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.targets import SOURCE_TARGETS
 from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ExperimentValues
 
 
-def form_native_fmi3_interface(derivation: Derivation) -> FmuInterface:
+def form_native_fmi3_interface(derivation: DerivationResult) -> FmuInterface:
     """Return the variables as a native FMI 3.0 FMU of the model has them."""
     from mb2fmu import analysis
     from mb2fmu.fmu import interface
@@ -50,7 +50,7 @@ def _inputs_per_step(run: ExperimentValues) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in rows.tolist())
 
 
-def _print_c(derivation: Derivation) -> InMemoryFileTree:
+def _print_c(derivation: DerivationResult) -> InMemoryFileTree:
     """Print plain C99: x', outputs, Jacobian and the FMU's own solver, with the bits of the FMU."""
     from mb2fmu import validation
     from mb2fmu.compiler import derivatives
@@ -63,7 +63,7 @@ def _print_c(derivation: Derivation) -> InMemoryFileTree:
     )
 
 
-def form_target_model_description(derivation: Derivation) -> TargetModelDescription:
+def form_target_model_description(derivation: DerivationResult) -> TargetModelDescription:
     """Return what targets write beside the equations: names, units, start values, the default experiment."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
@@ -98,14 +98,14 @@ def form_target_model_description(derivation: Derivation) -> TargetModelDescript
     )
 
 
-def _print_matlab(derivation: Derivation) -> InMemoryFileTree:
+def _print_matlab(derivation: DerivationResult) -> InMemoryFileTree:
     """Print functions for MATLAB and GNU Octave: x', outputs, Jacobian, and the default experiment by ``ode45``."""
     from mb2fmu.targets import matlab
 
     return matlab.emit_matlab_files(derivation.program, form_target_model_description(derivation))
 
 
-def _print_modelica(derivation: Derivation) -> InMemoryFileTree:
+def _print_modelica(derivation: DerivationResult) -> InMemoryFileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
     from mb2fmu.targets import modelica
 
@@ -121,7 +121,7 @@ def _print_modelica(derivation: Derivation) -> InMemoryFileTree:
     )
 
 
-def _add_modelica_modes(derivation: Derivation) -> ScalarProgram:
+def _add_modelica_modes(derivation: DerivationResult) -> ScalarProgram:
     """Return the program with all modes in discrete memory if events order them, else as it is: Modelica has switches.
 
     Friction that sticks, contacts and latches change several things at one instant, in an order that the FMU knows;
@@ -141,7 +141,7 @@ def _add_modelica_modes(derivation: Derivation) -> ScalarProgram:
     return dataclasses.replace(frozen, entries={**frozen.entries, "outputs": outputs})
 
 
-def _sampled_event_times(derivation: Derivation) -> dict[int, SampledEventTimes]:
+def _sampled_event_times(derivation: DerivationResult) -> dict[int, SampledEventTimes]:
     """Return the model's events at set times, with their instants."""
     from mb2fmu.targets.modelica import SampledEventTimes
 
@@ -152,7 +152,7 @@ def _sampled_event_times(derivation: Derivation) -> dict[int, SampledEventTimes]
     return found
 
 
-def _print_casadi(derivation: Derivation) -> InMemoryFileTree:
+def _print_casadi(derivation: DerivationResult) -> InMemoryFileTree:
     """Print external functions for CasADi: their C code, and a library of each for this machine."""
     from mb2fmu.fmu import toolchain
     from mb2fmu.targets import casadi
@@ -172,35 +172,35 @@ def _print_casadi(derivation: Derivation) -> InMemoryFileTree:
     return files
 
 
-def _print_fortran(derivation: Derivation) -> InMemoryFileTree:
+def _print_fortran(derivation: DerivationResult) -> InMemoryFileTree:
     """Print one module of Fortran 2008, and a program with the default experiment."""
     from mb2fmu.targets import fortran
 
     return fortran.emit_fortran_files(derivation.program, form_target_model_description(derivation))
 
 
-def _print_csharp(derivation: Derivation) -> InMemoryFileTree:
+def _print_csharp(derivation: DerivationResult) -> InMemoryFileTree:
     """Print one static class of C#, and a program with the default experiment."""
     from mb2fmu.targets import csharp
 
     return csharp.emit_csharp_files(derivation.program, form_target_model_description(derivation))
 
 
-def _print_julia(derivation: Derivation) -> InMemoryFileTree:
+def _print_julia(derivation: DerivationResult) -> InMemoryFileTree:
     """Print one module of Julia."""
     from mb2fmu.targets import julia
 
     return julia.emit_julia_file(derivation.program, form_target_model_description(derivation))
 
 
-def _print_jax(derivation: Derivation) -> InMemoryFileTree:
+def _print_jax(derivation: DerivationResult) -> InMemoryFileTree:
     """Print one module of pure functions for JAX; it is written without JAX."""
     from mb2fmu.targets import jax
 
     return jax.emit_jax_module(derivation.program, form_target_model_description(derivation))
 
 
-TARGET_PRINTERS: Mapping[str, Callable[[Derivation], InMemoryFileTree]] = MappingProxyType(
+TARGET_PRINTERS: Mapping[str, Callable[[DerivationResult], InMemoryFileTree]] = MappingProxyType(
     {
         "c": _print_c,
         "matlab": _print_matlab,
@@ -217,7 +217,7 @@ TARGET_PRINTERS: Mapping[str, Callable[[Derivation], InMemoryFileTree]] = Mappin
 assert tuple(TARGET_PRINTERS) == tuple(SOURCE_TARGETS)
 
 
-def export_target_source_code(derivation: Derivation, target: str, folder: Path | str) -> tuple[Path, ...]:
+def export_target_source_code(derivation: DerivationResult, target: str, folder: Path | str) -> tuple[Path, ...]:
     """Write the equations as source code of another language; files of the same names are replaced, one by one.
 
     Args:
@@ -237,7 +237,7 @@ def export_target_source_code(derivation: Derivation, target: str, folder: Path 
     return package.write_file_tree(list_target_source_files(derivation, target), Path(folder))
 
 
-def list_target_source_files(derivation: Derivation, target: str) -> InMemoryFileTree:
+def list_target_source_files(derivation: DerivationResult, target: str) -> InMemoryFileTree:
     """Return the files that :func:`write_target_source_files` would write.
 
     Raises:

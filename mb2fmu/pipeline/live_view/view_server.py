@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.pipeline.live_view.watched_model import WatchedModel
+from mb2fmu.pipeline.live_view.watched_model import WatchedModelFile
 from mb2fmu.temporary_files import make_temporary_folder
 
 HOST = "127.0.0.1"
@@ -21,7 +21,7 @@ class _ViewServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, model: WatchedModel) -> None:
+    def __init__(self, port: int, model: WatchedModelFile) -> None:
         super().__init__((HOST, port), _ViewRequest)
         self.model = model
 
@@ -94,7 +94,7 @@ def serve_model(
         ToolError: If the port is taken.
     """
     with make_temporary_folder("validate the model") as folder:
-        model, ended = WatchedModel(path, folder, validates, at or {}, arguments or {}), threading.Event()
+        model, ended = WatchedModelFile(path, folder, validates, at or {}, arguments or {}), threading.Event()
         try:
             server = _ViewServer(port, model)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""``WatchedModel``: a model file, its last motion, and the validation that runs behind it."""
+"""``WatchedModelFile``: a model file, its last motion, and the validation that runs behind it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LivePageState:
 
 
 @dataclass
-class WatchedModel:
+class WatchedModelFile:
     """A model file that somebody edits.
 
     Attributes:

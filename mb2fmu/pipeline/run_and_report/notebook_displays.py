@@ -12,9 +12,9 @@ from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, RunResult, ValidationOutcome
 from mb2fmu.pipeline.run_and_report import report_pages
 from mb2fmu.pipeline.simulation.simulation_trajectories import (
+    AnimationPage,
     FmuSimulation,
     ModelSimulation,
-    MotionPage,
     SimulationTrajectories,
 )
 
@@ -74,7 +74,7 @@ def _format_declaration_row(item: Quantity) -> str:
 
 
 @notebook_display_registry.render_html.register
-def _render_motion_page(page: MotionPage) -> str:
+def _render_motion_page(page: AnimationPage) -> str:
     """Return a page in motion."""
     return _embed_page_in_frame(page.content, page.name, _ANIMATION_FRAME_HEIGHT)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.pipeline.derivation.formulation_and_build_options import ExportOptions
-from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild, StageTime, ValidationOutcome
+from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult, StageTime, ValidationOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ MAX_QUANTITY_LINES_IN_FMU = 30
 """Lines of each kind of quantity in the page in an FMU."""
 
 
-def render_fmu_description(built: FmuBuild) -> bytes:
+def render_fmu_description(built: FmuBuildResult) -> bytes:
     """Return the content of the page of an FMU that was not run."""
     from mb2fmu import visualization
     from mb2fmu.report import ReportProvenance, render_fmu_description_page
@@ -100,7 +100,7 @@ def form_graph_and_theory_content(
     return TheoryContent(drawn, many, tuple(blocks), text)
 
 
-def add_description_page_to_fmu(built: FmuBuild) -> InMemoryFileTree:
+def add_description_page_to_fmu(built: FmuBuildResult) -> InMemoryFileTree:
     """Return the core FMU with the page that describes it."""
     from mb2fmu.fmu import package
 
@@ -115,7 +115,7 @@ class SharedPageContent:
         built: The FMU; None where only the verdict on it is known.
     """
 
-    def __init__(self, validated: ValidationOutcome, built: FmuBuild | None) -> None:
+    def __init__(self, validated: ValidationOutcome, built: FmuBuildResult | None) -> None:
         self._validated, self._built = validated, built
 
     @cached_property
@@ -152,7 +152,7 @@ class SharedPageContent:
 
 
 def add_validation_page_to_fmu(
-    built: FmuBuild, validated: ValidationOutcome, command: str, content: SharedPageContent
+    built: FmuBuildResult, validated: ValidationOutcome, command: str, content: SharedPageContent
 ) -> InMemoryFileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
@@ -176,7 +176,7 @@ def add_validation_page_to_fmu(
     return package.add_validation_report(built.core, page, files)
 
 
-def format_run_command(built: FmuBuild, arguments: Mapping[str, Any], options: ExportOptions) -> str:
+def format_run_command(built: FmuBuildResult, arguments: Mapping[str, Any], options: ExportOptions) -> str:
     """Return the command that makes the same FMU again; empty where the model came from no file.
 
     Args:
@@ -213,7 +213,7 @@ def render_validation_report(validated: ValidationOutcome) -> bytes:
 
 
 def render_report_beside_fmu(
-    built: FmuBuild | None,
+    built: FmuBuildResult | None,
     validated: ValidationOutcome,
     command: str,
     timings: tuple[StageTime, ...],
@@ -246,7 +246,7 @@ def _choose_shown_equations(validated: ValidationOutcome) -> EquationsOfMotion:
 
 def _render_report(
     validated: ValidationOutcome,
-    built: FmuBuild | None,
+    built: FmuBuildResult | None,
     command: str,
     timings: tuple[StageTime, ...],
     limit: int | None,
@@ -289,7 +289,7 @@ def _render_report(
 
 
 def _format_interactive_fmu(
-    built: FmuBuild | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None
+    built: FmuBuildResult | None, scene: Scene | None, motion: tuple[Drawing, PlotSignals] | None
 ) -> str:
     """Return the FMU as a page runs it; empty where it cannot."""
     from mb2fmu.visualization.interactive_fmu import form_interactive_fmu_record, format_script_safe_json
@@ -299,7 +299,7 @@ def _format_interactive_fmu(
     return format_script_safe_json(form_interactive_fmu_record(built.live, scene, motion[0]))
 
 
-def render_page_that_runs_fmu(built: FmuBuild, validated: ValidationOutcome) -> bytes | None:
+def render_page_that_runs_fmu(built: FmuBuildResult, validated: ValidationOutcome) -> bytes | None:
     """Return the validation's motion as a page that can run the FMU; None where nothing can be drawn."""
     from mb2fmu import visualization
     from mb2fmu.pipeline.display import fmu_motion_drawings

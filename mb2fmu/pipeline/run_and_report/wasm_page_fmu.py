@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.derivation.pipeline_results import FmuBuild
+    from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
     from mb2fmu.visualization.interactive_fmu import PageFmuData, ParameterSlider
 
 
-def build_page_fmu(built: FmuBuild) -> PageFmuData | None:
+def build_page_fmu(built: FmuBuildResult) -> PageFmuData | None:
     """Return the FMU as a page runs it.
 
     Args:

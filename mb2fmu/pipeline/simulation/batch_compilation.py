@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu import analysis
-from mb2fmu.analysis.studies.compiled_model_ensembles import BatchFunction, BatchIntegrator, Ensemble, EnsembleSolver
+from mb2fmu.analysis.studies.compiled_model_ensembles import (
+    BatchFunction,
+    BatchIntegrator,
+    CompiledModelEnsemble,
+    EnsembleSolver,
+)
 from mb2fmu.analysis.studies.fmu_batch_run import FmuBatchIntegrator, find_value_references
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError, Fault
@@ -19,7 +24,7 @@ from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchRunResult, 
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.pipeline.fmu_build.target_source_export import form_native_fmi3_interface
 
@@ -35,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 def compile_ensemble(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
-) -> Ensemble:
+) -> CompiledModelEnsemble:
     """Compile a model as machine code for many instances at once.
 
     Args:
@@ -57,7 +62,7 @@ def compile_ensemble(
     states = sorted(interface.variables_from_sources("state"), key=lambda variable: variable.index)
     parameters = sorted(interface.variables_from_sources("parameter"), key=lambda variable: variable.index)
 
-    ensemble = Ensemble(
+    ensemble = CompiledModelEnsemble(
         states=tuple(variable.name for variable in states),
         parameters=tuple(variable.name for variable in parameters),
         output_names=program.entries["outputs"].labels,
@@ -79,7 +84,7 @@ def compile_ensemble(
     return replace(ensemble, varied=lambda many, to: replace(many, **carrying(to)))
 
 
-def _can_take_different_paths(derivation: Derivation) -> bool:
+def _can_take_different_paths(derivation: DerivationResult) -> bool:
     """Return whether instances can take different paths: at events, kinks of x', and changes of a loop's memory."""
     program = derivation.program
     return (
@@ -87,7 +92,7 @@ def _can_take_different_paths(derivation: Derivation) -> bool:
     )
 
 
-def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ensemble:
+def _make_sequential_ensemble(ensemble: CompiledModelEnsemble, derivation: DerivationResult) -> CompiledModelEnsemble:
     """Return an ensemble whose instances are run one by one by the model's FMU, which handles events."""
     alone = replace(
         ensemble,
@@ -104,7 +109,9 @@ def _make_sequential_ensemble(ensemble: Ensemble, derivation: Derivation) -> Ens
     return replace(alone, varied=lambda many, to: add_ensemble_sensitivities(many, derivation, to))
 
 
-def _load_fmu_integrator(ensemble: Ensemble, derivation: Derivation, solver: EnsembleSolver) -> FmuBatchIntegrator:
+def _load_fmu_integrator(
+    ensemble: CompiledModelEnsemble, derivation: DerivationResult, solver: EnsembleSolver
+) -> FmuBatchIntegrator:
     """Return the model's FMU, loaded, in a C loop."""
     from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.pipeline.fmu_build.fmu_assembly import build
@@ -163,7 +170,7 @@ class _EntryPointsWithDerivatives(_ProgramEntryPoints):
 
 
 def _add_parameter_derivatives(
-    program: ScalarProgram, ensemble: Ensemble, to: tuple[str, ...]
+    program: ScalarProgram, ensemble: CompiledModelEnsemble, to: tuple[str, ...]
 ) -> _EntryPointsWithDerivatives:
     """Return the same model with derivatives by parameters and start values behind its states."""
     from mb2fmu.compiler import derivatives
@@ -188,7 +195,7 @@ def _add_parameter_derivatives(
     )
 
 
-def _add_dependent_outputs(derivation: Derivation) -> ScalarProgram:
+def _add_dependent_outputs(derivation: DerivationResult) -> ScalarProgram:
     """Return the program with dependent coordinates and speeds behind its outputs, by their FMU names."""
     program, definition, equations = derivation.program, derivation.definition, derivation.equations
     q, u = equations.q_dependent, equations.u_dependent
@@ -258,7 +265,7 @@ _MAX_DERIVATIVE_TOLERANCE = 1e-9
 """Tolerance of derivatives, or the run's, whichever is less."""
 
 
-def _explain_missing_sensitivities(derivation: Derivation) -> str:
+def _explain_missing_sensitivities(derivation: DerivationResult) -> str:
     """Return why instances that are run one by one carry no derivatives; empty if they do."""
     program = derivation.program
     if program.layout.memory and derivation.program_with_modes is program:
@@ -266,7 +273,9 @@ def _explain_missing_sensitivities(derivation: Derivation) -> str:
     return ""
 
 
-def add_ensemble_sensitivities(ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...]) -> Ensemble:
+def add_ensemble_sensitivities(
+    ensemble: CompiledModelEnsemble, derivation: DerivationResult, to: tuple[str, ...]
+) -> CompiledModelEnsemble:
     """Return the same ensemble with ∂x/∂to behind its states and ∂y/∂to behind its outputs.
 
     Args:
@@ -292,8 +301,8 @@ def add_ensemble_sensitivities(ensemble: Ensemble, derivation: Derivation, to: t
 
 def _simulate_with_derivatives(
     motion: BatchIntegrator,
-    ensemble: Ensemble,
-    derivation: Derivation,
+    ensemble: CompiledModelEnsemble,
+    derivation: DerivationResult,
     to: tuple[str, ...],
     run_arguments: tuple[Floats, Floats, BatchRunTimeGrid, bool, Sequence[int]],
 ) -> BatchRunResult:
@@ -330,7 +339,12 @@ def _append_derivatives(values: Floats, slopes: Floats) -> Floats:
 
 
 def _compute_instance_derivatives(
-    ensemble: Ensemble, derivation: Derivation, to: tuple[str, ...], x: Floats, p: Floats, time_grid: BatchRunTimeGrid
+    ensemble: CompiledModelEnsemble,
+    derivation: DerivationResult,
+    to: tuple[str, ...],
+    x: Floats,
+    p: Floats,
+    time_grid: BatchRunTimeGrid,
 ) -> Floats:
     """Return derivatives of states and outputs of one instance at communication points, shape (n_t, n_x + n_y, k)."""
     definition, equations = derivation.definition, derivation.equations
@@ -359,7 +373,7 @@ def _hold_inputs(time_grid: BatchRunTimeGrid) -> analysis.ZeroOrderHoldInputs:
     return analysis.ZeroOrderHoldInputs(points[rows], time_grid.inputs[rows])
 
 
-def _name_dependent_variables(derivation: Derivation) -> ScalarProgram:
+def _name_dependent_variables(derivation: DerivationResult) -> ScalarProgram:
     """Return the program, with dependent coordinates and speeds under their FMU names."""
     program, d, e = derivation.program, derivation.definition, derivation.equations
     entries = dict(program.entries)

@@ -19,7 +19,7 @@ from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 
 if TYPE_CHECKING:
-    from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
+    from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
     from mb2fmu.mechanics.equations.equations_of_motion import Method
 
 Floats = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class Model(mb2fmu.model.Model):
         """Return the declarations as a table, for notebooks."""
         return notebook_display_registry.render_html(self)
 
-    def compile(self, **options: Unpack[FormulationOptions]) -> Ensemble:
+    def compile(self, **options: Unpack[FormulationOptions]) -> CompiledModelEnsemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
         from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
 

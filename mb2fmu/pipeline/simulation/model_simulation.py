@@ -19,7 +19,7 @@ from mb2fmu.model.declarations.declared_content_and_experiment import map_inputs
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
@@ -108,7 +108,7 @@ def simulate_model(
 
 
 def simulate_derivation(
-    derivation: Derivation,
+    derivation: DerivationResult,
     *,
     inputs: Mapping[str, InputValue] | None = None,
     tables: tuple[Path, ...] = (),
@@ -130,7 +130,7 @@ def simulate_derivation(
 
 
 def _simulate_by_fmu(
-    derivation: Derivation,
+    derivation: DerivationResult,
     signals: tuple[InputSignal, ...],
     *,
     stop: float | None,
@@ -161,7 +161,7 @@ def _hold_values(values: Floats, step: float) -> Callable[[float], float]:
 
 
 def _integrate_derivation(
-    derivation: Derivation,
+    derivation: DerivationResult,
     f: RightHandSide,
     *,
     stop: float | None = None,
@@ -219,14 +219,14 @@ def _integrate_derivation(
     return ModelSimulation(derivation=derivation, motion=motion, signals=table)
 
 
-def _dependent_variable_units(derivation: Derivation) -> dict[str, str]:
+def _dependent_variable_units(derivation: DerivationResult) -> dict[str, str]:
     """Return FMU name → unit of the dependent coordinates and speeds."""
     definition, equations = derivation.definition, derivation.equations
     places = [definition.coordinates[i] for i in equations.q_dependent]
     return {item.name: item.unit for item in (*places, *(definition.speeds[i] for i in equations.u_dependent))}
 
 
-def _compute_dependent_variables(derivation: Derivation, time: Floats, x: Floats, inputs: Floats) -> Floats:
+def _compute_dependent_variables(derivation: DerivationResult, time: Floats, x: Floats, inputs: Floats) -> Floats:
     """Return dependent coordinates and speeds at these times, shape (n_t, n)."""
     program, wanted = derivation.program, len(derivation.equations.q_dependent)
     if not wanted and not derivation.equations.u_dependent:

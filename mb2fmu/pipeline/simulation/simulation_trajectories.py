@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
     from mb2fmu.visualization import Drawing, PlotSignals, StateTrajectory
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ _MAX_PRINTED_NAMES = 6
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MotionPage:
+class AnimationPage:
     """A page in which a mechanism moves; ``save`` it, or show it in a notebook."""
 
     name: str
@@ -41,7 +41,7 @@ class MotionPage:
 
     def __repr__(self) -> str:
         """Return a line: its content, and how to see it."""
-        return f"<MotionPage {self.name}: {len(self.content):,} bytes; save it with .save('{self.name}.html')>"
+        return f"<AnimationPage {self.name}: {len(self.content):,} bytes; save it with .save('{self.name}.html')>"
 
     def save(self, path: Path | str) -> Path:
         """Write the page, whole or not at all."""
@@ -240,7 +240,7 @@ class SimulationTrajectories(ABC):
             Mb2FmuError: If nothing says what it looks like.
         """
 
-    def animate(self, *shown: str) -> MotionPage:
+    def animate(self, *shown: str) -> AnimationPage:
         """Return a page in which it moves, with the variables ``shown`` in its plot.
 
         Raises:
@@ -249,7 +249,7 @@ class SimulationTrajectories(ABC):
         from mb2fmu import visualization
 
         self.check(shown)
-        return MotionPage(
+        return AnimationPage(
             self.name,
             visualization.render_animation_page(self.drawing(), self.signals, shown=shown or self.choose_plot_names()),
         )
@@ -265,7 +265,7 @@ class ModelSimulation(SimulationTrajectories):
         signals: States, outputs and inputs, by their FMU names.
     """
 
-    derivation: Derivation
+    derivation: DerivationResult
     motion: StateTrajectory
     signals: PlotSignals
 

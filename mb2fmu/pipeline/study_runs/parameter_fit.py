@@ -17,7 +17,7 @@ from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
 from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unknowns
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.input_signals import convert_times_to_seconds
 from mb2fmu.units import are_compatible_units, display_conversion
@@ -111,7 +111,7 @@ class _FitResiduals:
         places: (FMU name, experiment or -1: all of them, index) of each unknown.
     """
 
-    derivation: Derivation
+    derivation: DerivationResult
     experiments: tuple[_MeasuredMotion, ...]
     places: Sequence[tuple[str, int, int]]
 
@@ -162,7 +162,7 @@ class _FitResiduals:
         )
 
 
-def _add_table_faults(error: AnalysisError, derivation: Derivation, data: Sequence[Path]) -> AnalysisError:
+def _add_table_faults(error: AnalysisError, derivation: DerivationResult, data: Sequence[Path]) -> AnalysisError:
     """Return the error with the faults of the tables added, so that all are reported together."""
     try:
         _read_measurements(derivation, data)
@@ -172,7 +172,7 @@ def _add_table_faults(error: AnalysisError, derivation: Derivation, data: Sequen
 
 
 def _form_fitted_curves(
-    derivation: Derivation, file: str, experiment: _MeasuredMotion, found: Floats
+    derivation: DerivationResult, file: str, experiment: _MeasuredMotion, found: Floats
 ) -> list[FittedCurve]:
     """Return the columns of an experiment beside the fitted values."""
     units = _variable_units(derivation)
@@ -182,7 +182,7 @@ def _form_fitted_curves(
     ]
 
 
-def _variable_units(derivation: Derivation) -> dict[str, str]:
+def _variable_units(derivation: DerivationResult) -> dict[str, str]:
     """Return FMU name of each state and output → unit."""
     d = derivation.definition
     declared = (*d.coordinates, *d.speeds, *d.auxiliary_states)
@@ -190,7 +190,7 @@ def _variable_units(derivation: Derivation) -> dict[str, str]:
 
 
 def _compute_motion_sensitivities(
-    derivation: Derivation, experiment: _MeasuredMotion, at: Mapping[str, float]
+    derivation: DerivationResult, experiment: _MeasuredMotion, at: Mapping[str, float]
 ) -> analysis.Sensitivities:
     """Return the motion with these values, and its derivatives by them, at the instants of an experiment."""
     definition, equations = derivation.definition, derivation.equations
@@ -249,7 +249,7 @@ def _interpolate_input(time: Floats, values: Floats, between: InputInterpolation
     return at
 
 
-def _read_measurements(derivation: Derivation, data: Sequence[Path]) -> list[_MeasuredMotion]:
+def _read_measurements(derivation: DerivationResult, data: Sequence[Path]) -> list[_MeasuredMotion]:
     """Read the tables.
 
     Raises:
@@ -321,7 +321,7 @@ def _read_times(table: ValidationDataTable) -> tuple[Floats, list[Fault]]:
 
 
 def _list_unknowns(
-    derivation: Derivation, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
+    derivation: DerivationResult, free: Sequence[str], bounds: Mapping[str, tuple[float, float]], experiments: int
 ) -> tuple[list[FitUnknown], list[tuple[str, int, int]]]:
     """Return the unknowns, with each one's FMU name, experiment (−1: all) and place."""
     d = derivation.definition

@@ -47,7 +47,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.model import DeclaredModelContent
-    from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+    from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 
 Floats = npt.NDArray[np.float64]
 
@@ -384,7 +384,7 @@ def _select_communication_points(motion: SystemTrajectories, step: float) -> Sys
 
 
 def simulate_monolithic_model(
-    derivation: Derivation, time: Floats, tolerance: float = MONOLITHIC_TOLERANCE, where: str = ""
+    derivation: DerivationResult, time: Floats, tolerance: float = MONOLITHIC_TOLERANCE, where: str = ""
 ) -> dict[str, Floats]:
     """Return states and outputs of a model at given times, by FMU name; inputs keep their start values.
 
@@ -452,7 +452,7 @@ def _integrate_states(
     return np.array(found)
 
 
-def _simulate_by_fmu(derivation: Derivation, time: Floats, where: str) -> dict[str, Floats]:
+def _simulate_by_fmu(derivation: DerivationResult, time: Floats, where: str) -> dict[str, Floats]:
     """Return the motion of the whole by the model's own unit."""
     steps = np.diff(time)
     if np.ptp(steps) > 1e-9 * steps[0]:

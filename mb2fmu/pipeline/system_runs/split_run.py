@@ -13,7 +13,7 @@ from typing import Any
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation, StageObserver
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.run_and_report import report_pages
@@ -110,7 +110,7 @@ def _build_part_fmu(part: CutMechanismPart, observer: StageObserver | None) -> b
 
 
 def complete_split_settings(
-    whole: Derivation, at: Sequence[str], way: CutMethod | None, settings: SplittingSettings, step: float = 0.001
+    whole: DerivationResult, at: Sequence[str], way: CutMethod | None, settings: SplittingSettings, step: float = 0.001
 ) -> SplittingSettings:
     """Return the settings with start values of the whole, and with choices for unspecified elements."""
     rates, starts = _compute_start_derivatives(whole)
@@ -123,7 +123,7 @@ def complete_split_settings(
     return replace(known, initial_reactions=_compute_joint_reactions(whole, at, known))
 
 
-def _number_body_parts(whole: Derivation, at: Sequence[str]) -> list[int]:
+def _number_body_parts(whole: DerivationResult, at: Sequence[str]) -> list[int]:
     """Return the number of the part of each body, joints cut."""
     joints = select_joints_to_cut(whole.mechanism, at)
     cuts = [cut_mechanism(whole.mechanism, [name]).part_of_body for name in joints] or [
@@ -143,7 +143,7 @@ def _list_power_bonds(made: MechanismCut) -> tuple[tuple[str, str, str], ...]:
 
 
 def _compute_joint_reactions(
-    whole: Derivation, at: Sequence[str], known: SplittingSettings
+    whole: DerivationResult, at: Sequence[str], known: SplittingSettings
 ) -> dict[str, tuple[float, ...]]:
     """Compute the force and torque that each joint transmits to its outer side at the start, by joint."""
     from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
@@ -160,7 +160,7 @@ def _compute_joint_reactions(
     return found
 
 
-def _compute_start_derivatives(whole: Derivation) -> tuple[dict[str, float], dict[str, float]]:
+def _compute_start_derivatives(whole: DerivationResult) -> tuple[dict[str, float], dict[str, float]]:
     """Return u' of the whole at its start, and its states, by symbol."""
     from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side
 
@@ -171,7 +171,7 @@ def _compute_start_derivatives(whole: Derivation) -> tuple[dict[str, float], dic
     return {u.name: float(rates[u.name]) for u in whole.mechanism.u if u.name in rates}, starts
 
 
-def _relative_model_path(whole: Derivation, folder: Path) -> str:
+def _relative_model_path(whole: DerivationResult, folder: Path) -> str:
     """Return the path of the model's file as seen from the folder."""
     source = whole.definition.source
     return "" if source is None else package.relative_posix_path(folder, source)

@@ -61,7 +61,7 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
     return worst_of(pipeline.derive(path, arguments=settings))
 
 
-def worst_of(derivation: pipeline.Derivation) -> float:
+def worst_of(derivation: pipeline.DerivationResult) -> float:
     """The same of what was derived; the file is read again now."""
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     made = sample_robot_accelerations(d, derivation.mechanism)  # as `run` does

@@ -16,7 +16,7 @@ from representatives import by_night
 from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline
-from mb2fmu.pipeline.derivation.pipeline_results import Derivation
+from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.system_runs.split_run import complete_split_settings
 from mb2fmu.systems.splitting import (
     CutMechanismPart,
@@ -104,7 +104,7 @@ def split(
     way: CutMethod | None = None,
     arguments: Mapping[str, Any] | None = None,
     **settings: Any,
-) -> tuple[Derivation, Coupled]:
+) -> tuple[DerivationResult, Coupled]:
     whole = pipeline.derive(model, arguments=arguments)
     known = complete_split_settings(whole, at, way, SplittingSettings(**settings))
     return whole, Coupled(make_cut_mechanism_parts(cut_mechanism(whole.mechanism, at, way, known), known))
@@ -179,7 +179,7 @@ def test_parts_have_the_accelerations_of_the_whole(model: Any, at: list[str], wa
             assert found[here] == pytest.approx(exact[there], abs=1e-10 * scale), f.states[there]
 
 
-def errors(whole: Derivation, coupled: Coupled, stop: float) -> float:
+def errors(whole: DerivationResult, coupled: Coupled, stop: float) -> float:
     """Largest difference between the coupled parts and the whole at the end.
 
     At rest in each other, parts hide how fast a bushing damps: SciPy's own first step overflows.

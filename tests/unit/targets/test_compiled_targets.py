@@ -47,10 +47,10 @@ MANY = [
     ("models/hand.py", {}),
 ]
 
-Case = tuple[pipeline.Derivation, list[Point], Values, Floats]
+Case = tuple[pipeline.DerivationResult, list[Point], Values, Floats]
 
 
-def points_of(derivation: pipeline.Derivation, count: int) -> list[Point]:
+def points_of(derivation: pipeline.DerivationResult, count: int) -> list[Point]:
     """Random states near the start, with other inputs, parameters and times."""
     x0, r0, p0 = pipeline.start_values(derivation)
     g = np.random.default_rng(3)
@@ -85,7 +85,7 @@ def largest_error(found: Floats, wanted: Floats) -> float:
     return float(np.max(np.abs(found - wanted) / scale, initial=0.0))
 
 
-def steps_by_numpy(derivation: pipeline.Derivation, points: list[Point], h: float) -> Floats:
+def steps_by_numpy(derivation: pipeline.DerivationResult, points: list[Point], h: float) -> Floats:
     """From each point a step of the classical Runge–Kutta method with x' by NumPy."""
     rhs, memory = make_evaluator(derivation.program, "rhs"), read_initial_discrete_memory(derivation.program)
 
@@ -229,14 +229,14 @@ def test_newtons_method_goes_the_way_of_the_program(target: str, with_limits: bo
 
 
 @pytest.fixture(scope="module")
-def projected() -> pipeline.Derivation:
+def projected() -> pipeline.DerivationResult:
     return pipeline.derive(MODELS / "four_bar.py", constraints="attractor")
 
 
 @pytest.mark.parametrize(  # that JAX reports is seen of the linkage above
     "target", [pytest.param(each, marks=[pytest.mark.repeats] * (each == "jax")) for each in TARGETS]
 )
-def test_what_has_no_solution_is_reported(target: str, projected: pipeline.Derivation, tmp_path: Path) -> None:
+def test_what_has_no_solution_is_reported(target: str, projected: pipeline.DerivationResult, tmp_path: Path) -> None:
     """A crank that is longer than the others together."""
     if reason := missing(target):
         pytest.skip(reason)

@@ -58,7 +58,7 @@ WITHOUT_EVENTS = [row.name for row in SOURCE_TARGETS.values() if not row.has_eve
 
 
 @cache
-def derived(name: str, constraints: str = "auto") -> pipeline.Derivation:
+def derived(name: str, constraints: str = "auto") -> pipeline.DerivationResult:
     """One of the models, or the mass that is caught."""
     return pipeline.derive(latched() if name == "latched" else MODELS / f"{name}.py", constraints=constraints)
 

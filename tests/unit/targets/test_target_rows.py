@@ -28,7 +28,7 @@ ROWS = [pytest.param(row, id=row.name) for row in SOURCE_TARGETS.values()]
 
 
 @cache
-def derivation() -> pipeline.Derivation:
+def derivation() -> pipeline.DerivationResult:
     return pipeline.derive(ROOT / "models" / "simple_pendulum.py")
 
 

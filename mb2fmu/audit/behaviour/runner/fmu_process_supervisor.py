@@ -58,7 +58,7 @@ MAX_SLOWDOWN = 20.0
 
 
 @dataclass
-class FmuProcessSupervisor:
+class _FmuProcessSupervisor:
     """Supervision of the processes that run one FMU.
 
     Attributes:
@@ -382,7 +382,7 @@ def _run_supervisor_process() -> None:
     root = Path(request["root"])
     become_parent_of_orphans()
     make_work_folders(root)
-    supervisor = FmuProcessSupervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
+    supervisor = _FmuProcessSupervisor(request, SharedMemoryChannel(root.parent / f"{root.name}.channel"))
     try:
         while not supervisor.done and time.monotonic() < request["deadline"]:
             supervisor.run_worker()

@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
-from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
+from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
@@ -23,7 +23,7 @@ MODELS = Path(__file__).parents[4] / "models"
 
 
 @pytest.fixture(scope="module")
-def cart_pole() -> Ensemble:
+def cart_pole() -> CompiledModelEnsemble:
     return compile_ensemble(MODELS / "cart_pole.py")
 
 
@@ -31,7 +31,7 @@ def bits_of_the_unit(
     name: str,
     folder: Path,
     varied: dict[str, tuple[float, ...]],
-    ensemble: Ensemble,
+    ensemble: CompiledModelEnsemble,
     solver: Literal["explicit", "implicit"] = "explicit",
 ) -> None:
     """Runs the FMU for each set of values, and all of them at once."""
@@ -47,11 +47,13 @@ def bits_of_the_unit(
         np.testing.assert_array_equal(runs.states[k], wanted.values)
 
 
-def test_instances_have_the_bits_of_the_fmu_under_changing_inputs(cart_pole: Ensemble, tmp_path: Path) -> None:
+def test_instances_have_the_bits_of_the_fmu_under_changing_inputs(
+    cart_pole: CompiledModelEnsemble, tmp_path: Path
+) -> None:
     bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole)
 
 
-def test_instances_have_the_bits_of_the_fmus_implicit_solver(cart_pole: Ensemble, tmp_path: Path) -> None:
+def test_instances_have_the_bits_of_the_fmus_implicit_solver(cart_pole: CompiledModelEnsemble, tmp_path: Path) -> None:
     bits_of_the_unit("cart_pole", tmp_path, {"m": (0.1, 0.4), "l": (1.0, 0.7)}, cart_pole, "implicit")
 
 
@@ -134,7 +136,7 @@ def test_stiff_instances_move_as_written_by_hand_and_each_has_its_own_steps() ->
     np.testing.assert_array_equal(alone.states[0], runs.states[1])
 
 
-def test_neighbours_change_no_bits_however_many_there_are(cart_pole: Ensemble) -> None:
+def test_neighbours_change_no_bits_however_many_there_are(cart_pole: CompiledModelEnsemble) -> None:
     masses = np.linspace(0.05, 2.0, 2100)  # more than fit side by side: some take the places of others
     many = cart_pole.simulate(2100, {"m": masses}, stop=1.0, step=0.5)
     picked = np.array([0, 2047, 2048, 2099])
@@ -142,7 +144,7 @@ def test_neighbours_change_no_bits_however_many_there_are(cart_pole: Ensemble) -
     np.testing.assert_array_equal(many.states[picked], few.states)
 
 
-def test_inputs_keep_their_times_where_the_communication_step_is_another(cart_pole: Ensemble) -> None:
+def test_inputs_keep_their_times_where_the_communication_step_is_another(cart_pole: CompiledModelEnsemble) -> None:
     steps = len(cart_pole.inputs)
     assert steps > 20
     fine = cart_pole.simulate(1, stop=20 * cart_pole.step)
@@ -165,7 +167,7 @@ def test_dependent_variables_are_there_as_in_a_simulation() -> None:
         np.testing.assert_allclose(runs[name][0], wanted[name], rtol=1e-7, atol=1e-8)
 
 
-def test_fixed_steps_converge_with_the_fourth_power(cart_pole: Ensemble) -> None:
+def test_fixed_steps_converge_with_the_fourth_power(cart_pole: CompiledModelEnsemble) -> None:
     exact = cart_pole.simulate(2, {"m": [0.1, 0.3]}, stop=1.0, tolerance=1e-12).states
     errors = [
         np.abs(cart_pole.simulate(2, {"m": [0.1, 0.3]}, stop=1.0, solver="rk4", internal_step=h).states - exact).max()
@@ -174,7 +176,7 @@ def test_fixed_steps_converge_with_the_fourth_power(cart_pole: Ensemble) -> None
     assert 14.0 < errors[0] / errors[1] < 18.0
 
 
-def test_reductions_are_those_of_the_trajectories(cart_pole: Ensemble) -> None:
+def test_reductions_are_those_of_the_trajectories(cart_pole: CompiledModelEnsemble) -> None:
     values = {"theta": np.array([0.02, 0.1, 0.3])}
     runs = cart_pole.simulate(
         3, values, trajectories=True, reduce={"top": LargestValue("tip.y"), "when": FirstLevelCrossing("tip.y", 0.5)}
@@ -207,7 +209,7 @@ def test_a_direction_that_there_is_not_is_refused() -> None:
         FirstLevelCrossing("y", 0.0, "up")
 
 
-def test_an_instance_without_result_is_nan_and_says_why(cart_pole: Ensemble) -> None:
+def test_an_instance_without_result_is_nan_and_says_why(cart_pole: CompiledModelEnsemble) -> None:
     runs = cart_pole.simulate(2, {"omega": np.array([0.0, 1e200])}, stop=0.1)
     assert runs.messages[0] == ""
     assert "at t = " in runs.messages[1]
@@ -215,7 +217,7 @@ def test_an_instance_without_result_is_nan_and_says_why(cart_pole: Ensemble) -> 
     assert np.isnan(runs.states[1]).all()
 
 
-def test_every_fault_is_named(cart_pole: Ensemble) -> None:
+def test_every_fault_is_named(cart_pole: CompiledModelEnsemble) -> None:
     with pytest.raises(AnalysisError) as caught:
         cart_pole.simulate(
             3, {"mass": 1.0, "m": [1.0, 2.0]}, stop=-1.0, solver="euler", reduce={"top": LargestValue("nose")}

@@ -14,7 +14,7 @@ from representatives import by_night
 import mb2fmu
 from mb2fmu import Impact, Model, load, sticking_sign
 from mb2fmu.analysis.saltation_sensitivities import SaltationIntegration
-from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
+from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
@@ -25,17 +25,17 @@ STEP = 1e-5
 
 
 @pytest.fixture(scope="module")
-def ball() -> Ensemble:
+def ball() -> CompiledModelEnsemble:
     """It falls and bounces."""
     return compile_ensemble(MODELS / "bouncing_ball.py")
 
 
-def known(ensemble: Ensemble) -> dict[str, float]:
+def known(ensemble: CompiledModelEnsemble) -> dict[str, float]:
     """Parameters and start values."""
     return dict(zip((*ensemble.parameters, *ensemble.states), (*ensemble.p0, *ensemble.x0), strict=True))
 
 
-def check_ball(ball: Ensemble) -> None:
+def check_ball(ball: CompiledModelEnsemble) -> None:
     """After the first bounce: h = v1 s - g s²/2 with v1 = e √(2 g h0), s since the bounce at √(2 h0/g)."""
     start, e = known(ball), np.array([0.3, 0.6, 0.9])
     g, h0 = start["g"], start["h"]
@@ -51,11 +51,11 @@ def check_ball(ball: Ensemble) -> None:
     np.testing.assert_array_equal(runs["h", "h"][:, 0], 1.0)
 
 
-def test_a_ball_behind_its_bounce_is_the_closed_form(ball: Ensemble) -> None:
+def test_a_ball_behind_its_bounce_is_the_closed_form(ball: CompiledModelEnsemble) -> None:
     check_ball(ball)
 
 
-def test_the_instant_of_the_event_is_in_it(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_instant_of_the_event_is_in_it(ball: CompiledModelEnsemble, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: jumps as if events were at fixed instants."""
     monkeypatch.setattr(SaltationIntegration, "_moved", lambda self, at, rates: np.zeros(len(at.late)))  # noqa: ARG005
     with pytest.raises(AssertionError):
@@ -122,7 +122,7 @@ def stopped() -> Model:
     return model
 
 
-def check_differences(many: Ensemble, to: tuple[str, ...], of: tuple[str, ...], within: float) -> None:
+def check_differences(many: CompiledModelEnsemble, to: tuple[str, ...], of: tuple[str, ...], within: float) -> None:
     """Derivatives against central differences of the FMUs, over the experiment."""
     start, n = known(many), 2 * len(to) + 1
     values = {by: np.full(n, start[by]) for by in to}
@@ -157,7 +157,7 @@ def test_what_follows_from_states_has_them_too() -> None:
     check_differences(many, ("la", "lb"), of, 1e-6)
 
 
-def test_an_instance_that_ends_early_has_none_in_its_own_words(ball: Ensemble) -> None:
+def test_an_instance_that_ends_early_has_none_in_its_own_words(ball: CompiledModelEnsemble) -> None:
     runs = ball.simulate(3, {"v": [0.0, 1e300, 0.5]}, stop=0.6, step=0.1, sensitivities=("e",), trajectories=True)
     assert runs.no_derivatives[0] == runs.no_derivatives[2] == ""
     assert "total_energy is infinity" in runs.no_derivatives[1]
@@ -165,7 +165,9 @@ def test_an_instance_that_ends_early_has_none_in_its_own_words(ball: Ensemble) -
     assert np.isfinite(runs["h", "e"][[0, 2]]).all()
 
 
-def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instance_that_grazes_is_nan_beside_others(
+    ball: CompiledModelEnsemble, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One of three is refused by the variational equations: its motion stays, its derivatives are NaN."""
     follow, asked = SaltationIntegration.integrate_through_events, []
 
@@ -186,7 +188,9 @@ def test_an_instance_that_grazes_is_nan_beside_others(ball: Ensemble, monkeypatc
     assert np.isfinite(runs["top", "e"][[0, 2]]).all()
 
 
-def test_blocks_and_solvers_have_derivatives_alike(ball: Ensemble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_solvers_have_derivatives_alike(
+    ball: CompiledModelEnsemble, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("mb2fmu.analysis.studies.compiled_model_ensembles.INSTANCES_PER_BLOCK", 2)
     values = {"e": np.linspace(0.4, 0.8, 5)}
     explicit = ball.simulate(5, values, stop=0.7, step=0.1, sensitivities=("e", "h"))

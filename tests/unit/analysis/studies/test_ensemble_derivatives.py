@@ -14,7 +14,7 @@ from representatives import by_night
 
 import mb2fmu
 from mb2fmu import Model
-from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble, EnsembleSolver
+from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble, EnsembleSolver
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
@@ -24,19 +24,19 @@ ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), 
 
 
 @pytest.fixture(scope="module", params=["cart_pole", "four_bar", *by_night("double_pendulum")])
-def ensemble(request: pytest.FixtureRequest) -> tuple[Ensemble, tuple[str, ...]]:
+def ensemble(request: pytest.FixtureRequest) -> tuple[CompiledModelEnsemble, tuple[str, ...]]:
     """A model with inputs that change, and one with a loop; a parameter and a start value of each."""
     return compile_ensemble(MODELS / f"{request.param}.py"), ASKED[request.param]
 
 
 @pytest.fixture(scope="module")
-def pendulum() -> Ensemble:
+def pendulum() -> CompiledModelEnsemble:
     """Without a motor."""
     driven = compile_ensemble(MODELS / "double_pendulum.py")
     return replace(driven, inputs=np.zeros((1, driven.inputs.shape[1])))
 
 
-def value_of(ensemble: Ensemble, name: str) -> float:
+def value_of(ensemble: CompiledModelEnsemble, name: str) -> float:
     """Return what a parameter or a start value is."""
     known = dict(zip((*ensemble.parameters, *ensemble.states), (*ensemble.p0, *ensemble.x0), strict=True))
     return float(known[name])
@@ -48,7 +48,7 @@ SOLVERS = ["implicit", "rk4", pytest.param("explicit", marks=pytest.mark.repeats
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_derivatives_change_no_bit_of_the_motion(
-    ensemble: tuple[Ensemble, tuple[str, ...]], solver: EnsembleSolver
+    ensemble: tuple[CompiledModelEnsemble, tuple[str, ...]], solver: EnsembleSolver
 ) -> None:
     many, to = ensemble
     values = {to[0]: value_of(many, to[0]) * np.linspace(0.99, 1.01, 5)}
@@ -61,7 +61,7 @@ def test_derivatives_change_no_bit_of_the_motion(
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_derivatives_are_those_of_central_differences(
-    ensemble: tuple[Ensemble, tuple[str, ...]], solver: EnsembleSolver
+    ensemble: tuple[CompiledModelEnsemble, tuple[str, ...]], solver: EnsembleSolver
 ) -> None:
     """Within 1e-6 of the largest of each state and output: differences of this step are off by 1e-8 of themselves."""
     many, to = ensemble
@@ -77,7 +77,9 @@ def test_derivatives_are_those_of_central_differences(
 
 
 @pytest.mark.parametrize(("tolerance", "bound"), [(1e-6, 1e-4), (1e-8, 1e-6), (1e-10, 1e-7)])
-def test_derivatives_are_as_exact_as_the_motion(pendulum: Ensemble, tolerance: float, bound: float) -> None:
+def test_derivatives_are_as_exact_as_the_motion(
+    pendulum: CompiledModelEnsemble, tolerance: float, bound: float
+) -> None:
     """Beside those that are integrated under an error control of their own, for all parameters at once."""
     to = (*pendulum.parameters, "elbow.angle")
     found = pendulum.simulate(1, trajectories=True, stop=2.0, tolerance=tolerance, sensitivities=to)
@@ -100,7 +102,7 @@ def test_derivatives_are_those_of_the_variational_equations_under_their_own_cont
     assert np.abs(theirs.derivatives[:, :, 0]).max() > 1.0
 
 
-def test_lengths_and_gravity_scale(pendulum: Ensemble) -> None:
+def test_lengths_and_gravity_scale(pendulum: CompiledModelEnsemble) -> None:
     """Angles move alike if all lengths and gravity grow by one factor, or all masses do (no motor): Euler."""
     to = pendulum.parameters
     values = {"elbow.angle": np.linspace(0.2, 1.0, 9)}
@@ -111,7 +113,7 @@ def test_lengths_and_gravity_scale(pendulum: Ensemble) -> None:
         assert np.abs(parts.sum(axis=-1)).max() < 1e-8 * np.abs(parts).max()
 
 
-def test_each_derivative_is_the_same_alone_and_beside_others(pendulum: Ensemble) -> None:
+def test_each_derivative_is_the_same_alone_and_beside_others(pendulum: CompiledModelEnsemble) -> None:
     together = pendulum.simulate(2, {"m1": [1.0, 2.0]}, stop=1.0, sensitivities=("m2", "g"))
     alone = pendulum.simulate(2, {"m1": [1.0, 2.0]}, stop=1.0, sensitivities=("g",))
     for name in (*pendulum.states, *pendulum.output_names):
@@ -155,7 +157,7 @@ def test_stiff_derivatives_are_the_closed_form() -> None:
         assert runs["x", name][0] == pytest.approx(expected, rel=1e-6, abs=1e-6 * np.abs(expected).max())
 
 
-def test_what_is_reduced_is_differentiated(pendulum: Ensemble) -> None:
+def test_what_is_reduced_is_differentiated(pendulum: CompiledModelEnsemble) -> None:
     """Against central differences of the reduced numbers themselves."""
     wanted = {
         "top": LargestValue("tip.x"),
@@ -183,7 +185,7 @@ def test_what_is_reduced_is_differentiated(pendulum: Ensemble) -> None:
     assert np.isnan(runs["never", "g"]).all()
 
 
-def test_faults_of_derivatives_are_named(pendulum: Ensemble) -> None:
+def test_faults_of_derivatives_are_named(pendulum: CompiledModelEnsemble) -> None:
     class Sum:
         """A reduction of a user's, which knows no derivative."""
 

@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 from representatives import by_night
 
 from mb2fmu import Model, pipeline, validation
-from mb2fmu.analysis.studies.compiled_model_ensembles import Ensemble
+from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
 from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
@@ -21,12 +21,14 @@ MODELS = Path(__file__).parents[4] / "models"
 
 
 @pytest.fixture(scope="module")
-def ball() -> Ensemble:
+def ball() -> CompiledModelEnsemble:
     """It falls and bounces."""
     return compile_ensemble(MODELS / "bouncing_ball.py")
 
 
-def alone(model: Path, ensemble: Ensemble, folder: Path, name: str, values: np.ndarray, solver: str) -> np.ndarray:
+def alone(
+    model: Path, ensemble: CompiledModelEnsemble, folder: Path, name: str, values: np.ndarray, solver: str
+) -> np.ndarray:
     """States and outputs of an FMU of FMI 3 in the ordinary driver, one run for each value."""
     unit = pipeline.export(model, folder, fmi="3", solver=solver)
     definition = unit.build.derivation.definition
@@ -74,7 +76,7 @@ def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_fmu(tmp_p
             np.testing.assert_array_equal(runs[name][k], theirs.values[:, i])
 
 
-def test_neighbours_change_no_bits(ball: Ensemble) -> None:
+def test_neighbours_change_no_bits(ball: CompiledModelEnsemble) -> None:
     """Each is a run of its own, whatever the one before it has come to: more than one block, start values too."""
     heights = np.linspace(0.5, 2.0, 1100)
     many = ball.simulate(1100, {"h": heights}, stop=2.0)
@@ -82,7 +84,7 @@ def test_neighbours_change_no_bits(ball: Ensemble) -> None:
     np.testing.assert_array_equal(many.states[[0, 1023, 1099]], few.states)
 
 
-def test_what_is_reduced_is_that_of_the_trajectory(ball: Ensemble) -> None:
+def test_what_is_reduced_is_that_of_the_trajectory(ball: CompiledModelEnsemble) -> None:
     wanted = {"top": LargestValue("h"), "low": FirstLevelCrossing("total_energy", 0.5, "falling")}
     with pytest.raises(AnalysisError, match="h is no output"):
         ball.simulate(2, reduce=wanted)
@@ -91,7 +93,7 @@ def test_what_is_reduced_is_that_of_the_trajectory(ball: Ensemble) -> None:
     np.testing.assert_array_equal(runs["top"], runs[energy].max(axis=1))
 
 
-def test_a_ball_bounces_as_the_closed_form_says(ball: Ensemble) -> None:
+def test_a_ball_bounces_as_the_closed_form_says(ball: CompiledModelEnsemble) -> None:
     """After the first bounce, between instants: h = v1 s - g s²/2 with v1 = e √(2 g h0)."""
     e = np.array([0.3, 0.6, 0.9])
     start = dict(zip((*ball.parameters, *ball.states), (*ball.p0, *ball.x0), strict=True))
@@ -132,7 +134,7 @@ def test_kinks_are_met_as_the_fmu_meets_them(tmp_path: Path) -> None:
         np.testing.assert_array_equal(runs.states[0], theirs.values)
 
 
-def test_an_instance_that_gives_up_is_nan_and_others_go_on(ball: Ensemble) -> None:
+def test_an_instance_that_gives_up_is_nan_and_others_go_on(ball: CompiledModelEnsemble) -> None:
     runs = ball.simulate(3, {"v": [0.0, 1e300, 0.0]}, stop=0.5)
     assert runs.messages[0] == runs.messages[2] == ""
     assert "total_energy is infinity, not a finite number" in runs.messages[1]
@@ -141,13 +143,13 @@ def test_an_instance_that_gives_up_is_nan_and_others_go_on(ball: Ensemble) -> No
     assert np.isfinite(runs.states[0]).all()
 
 
-def test_a_value_out_of_bounds_is_reported_in_the_fmus_words(ball: Ensemble) -> None:
+def test_a_value_out_of_bounds_is_reported_in_the_fmus_words(ball: CompiledModelEnsemble) -> None:
     runs = ball.simulate(2, {"m": [1.0, -1.0]}, stop=0.1)
     assert runs.messages[0] == ""
     assert "m" in runs.messages[1]
     assert np.isnan(runs.outputs[1]).all()
 
 
-def test_what_instances_with_events_cannot_do_is_named(ball: Ensemble) -> None:
+def test_what_instances_with_events_cannot_do_is_named(ball: CompiledModelEnsemble) -> None:
     with pytest.raises(AnalysisError, match="rk4 knows no events"):
         ball.simulate(1, solver="rk4")

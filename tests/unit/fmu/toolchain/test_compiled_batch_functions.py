@@ -136,13 +136,13 @@ def test_each_lane_chooses_its_pivots(kind: Kind) -> None:
 
 
 @pytest.fixture(scope="module", params=["n_four_bar", "snakeboard"])
-def derivation(request: pytest.FixtureRequest) -> pipeline.Derivation:
+def derivation(request: pytest.FixtureRequest) -> pipeline.DerivationResult:
     """Loops closed by Newton's method with linear solves behind them; a constraint on speeds with a pivoted solve."""
     return pipeline.derive(f"models/{request.param}.py")
 
 
 def test_loops_and_constraints_have_the_bits_of_the_fmu(
-    derivation: pipeline.Derivation, tmp_path_factory: pytest.TempPathFactory
+    derivation: pipeline.DerivationResult, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     reason = missing("gcc")
     if reason:

@@ -17,7 +17,7 @@ from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
 MODELS = Path(__file__).parents[4] / "models"
 
 
-def blade_scene() -> tuple[pipeline.Derivation, Scene]:
+def blade_scene() -> tuple[pipeline.DerivationResult, Scene]:
     """Return the shipped blade and its scene."""
     derivation = pipeline.derive(MODELS / "rotating_blade.py")
     scene = make_model_scene_and_picture(derivation).scene

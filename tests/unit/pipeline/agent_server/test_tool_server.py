@@ -18,7 +18,7 @@ from unit.robots.robot_texts import ARM
 from mb2fmu import deferred_imports
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError
-from mb2fmu.pipeline.agent_server.command_answer import MAX_TEXT_CHARACTERS, ToolAnswer
+from mb2fmu.pipeline.agent_server.command_answer import MAX_TEXT_CHARACTERS, AgentToolAnswer
 from mb2fmu.pipeline.agent_server.command_json_summary import list_failed_items, select_validation_facts
 from mb2fmu.pipeline.agent_server.served_folder import ServedFolder
 
@@ -257,10 +257,10 @@ def test_the_command_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_long_text_keeps_its_end() -> None:
-    text = ToolAnswer("refused", "x" * (MAX_TEXT_CHARACTERS + 5) + "end").format_text()
+    text = AgentToolAnswer("refused", "x" * (MAX_TEXT_CHARACTERS + 5) + "end").format_text()
     assert text.startswith("[the first 8 characters are left out]")
     assert text.endswith("end\n\nVerdict: refused")
-    assert ToolAnswer("validated", "", is_good=True).format_text() == "Verdict: validated"
+    assert AgentToolAnswer("validated", "", is_good=True).format_text() == "Verdict: validated"
 
 
 def test_failures_come_worst_first() -> None:

@@ -16,7 +16,7 @@ import pytest
 from shorter_validations import PRELUDE
 
 from mb2fmu.model.model_template import write_model_template
-from mb2fmu.pipeline.live_view.watched_model import WatchedModel
+from mb2fmu.pipeline.live_view.watched_model import WatchedModelFile
 
 COMMAND = [sys.executable, "-c", f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()"]
 
@@ -34,7 +34,7 @@ def saved(path: Path, text: str) -> None:
 
 
 def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, tmp_path: Path) -> None:
-    watched = WatchedModel(model_file, tmp_path, validates=False)
+    watched = WatchedModelFile(model_file, tmp_path, validates=False)
     watched.renew()
     first = watched.state
     assert first.version == 1

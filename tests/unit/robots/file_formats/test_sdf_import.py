@@ -49,7 +49,7 @@ LOOSE = (
 
 
 @pytest.fixture(scope="module")
-def arm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pipeline.Derivation]:
+def arm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pipeline.DerivationResult]:
     """The arm's file, and what was derived of it."""
     file = tmp_path_factory.mktemp("arm") / "robot.sdf"
     file.write_text(ARM)
@@ -87,7 +87,7 @@ def test_the_second_reading_agrees(tmp_path: Path, text: str, settings: dict[str
     ],
 )
 def test_the_second_reading_notices_a_fault_of_the_first(
-    arm: tuple[Path, pipeline.Derivation], given: str, instead: str
+    arm: tuple[Path, pipeline.DerivationResult], given: str, instead: str
 ) -> None:
     """The file is changed before it is read again: as if the first reader had misread it."""
     file, derivation = arm

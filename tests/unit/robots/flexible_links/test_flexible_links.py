@@ -39,7 +39,7 @@ def arm(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bending(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Derivation:
+def bending(tmp_path_factory: pytest.TempPathFactory) -> pipeline.DerivationResult:
     """The arm whose forearm is the beam."""
     path = tmp_path_factory.mktemp("bending") / "arm.urdf"
     path.write_text(ARM)
@@ -145,7 +145,9 @@ SDF = f"""<sdf version="1.9"><model name="arm">
 <joint name="mount" type="fixed"><parent>forearm</parent><child>sensor</child></joint></model></sdf>"""
 
 
-def test_an_sdf_file_gives_the_same_arm_and_has_an_import_of_its_own(arm: Path, bending: pipeline.Derivation) -> None:
+def test_an_sdf_file_gives_the_same_arm_and_has_an_import_of_its_own(
+    arm: Path, bending: pipeline.DerivationResult
+) -> None:
     other = arm.with_suffix(".sdf")
     other.write_text(SDF)
     derivation = pipeline.derive(other, arguments={"flexible": {"forearm": BEAM}})
@@ -308,7 +310,7 @@ def rotation(roll: float, pitch: float, yaw: float) -> sm.Matrix:
     return z * y * x
 
 
-def test_accelerations_are_those_of_the_same_arm_by_joints(bending: pipeline.Derivation) -> None:
+def test_accelerations_are_those_of_the_same_arm_by_joints(bending: pipeline.DerivationResult) -> None:
     by_file, by_joints = pipeline.right_hand_side(bending), pipeline.rhs(arm_of_joints())
     assert by_file.states == by_joints.states
     random = np.random.default_rng(4)

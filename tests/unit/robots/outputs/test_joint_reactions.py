@@ -18,7 +18,7 @@ from mb2fmu.mechanics.formulations import form_equations_without_dynamics
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 
 
-def reactions(derivation: pipeline.Derivation, x: list[float]) -> tuple[dict[str, np.ndarray], list[float]]:
+def reactions(derivation: pipeline.DerivationResult, x: list[float]) -> tuple[dict[str, np.ndarray], list[float]]:
     """Joint → force and torque, and x', with every effort at 2."""
     f = pipeline.right_hand_side(derivation)
     r, p = [2.0] * len(f.inputs), [item.value for item in derivation.checked.parameters]

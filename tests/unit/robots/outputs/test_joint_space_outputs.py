@@ -22,7 +22,7 @@ FLYING = robot(link("body", 3.0), link("a"), link("b", 0.5), joint("h", "continu
 ALL = ["inverse-dynamics", "mass-matrix", "gravity-torques"]
 
 
-def evaluate_outputs(derivation: pipeline.Derivation, x: list[float], wanted: list[float]) -> dict[str, float]:
+def evaluate_outputs(derivation: pipeline.DerivationResult, x: list[float], wanted: list[float]) -> dict[str, float]:
     """Output → value, at a state and accelerations, whatever the efforts are."""
     f = pipeline.right_hand_side(derivation)
     given = iter(wanted)
