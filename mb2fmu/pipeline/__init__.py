@@ -71,10 +71,9 @@ from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize
 __all__ = [
     "BuildOptions", "DerivationResult", "ExportOptions", "ExportResult", "FmuBuildResult", "FmuSimulation",
     "FormulationOptions", "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime",
-    "ValidationOutcome",
-    "animate", "build", "compare_with_data", "derive", "draw_model_graph", "export", "export_target_source_code",
-    "linearize", "load", "quantities", "render_validation_report", "rhs", "right_hand_side", "run", "sensitivities",
-    "simulate", "start_values", "sweep", "validate", "write",
+    "ValidationOutcome", "animate", "build", "compare_with_data", "derive", "draw_model_graph", "export",
+    "export_target_source_code", "linearize", "load", "quantities", "render_validation_report", "rhs",
+    "right_hand_side", "run", "sensitivities", "simulate", "start_values", "sweep", "validate", "write",
 ]  # fmt: skip
 
 
