@@ -166,11 +166,11 @@ def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 @cache
-def yardstick(case: str, used: Method) -> validation.ReferenceData:
+def yardstick(case: str, used: Method) -> validation.ReferenceAndBounds:
     """By the formulation that the reference of FMUs of such equations has, one for all FMUs of a mechanism."""
     derivation = _derived(case, "attractor" if CASES[case].loops else "auto")
     source = choose_reference_equations(derivation.mechanism, used)
-    return validation.make_reference_data(derivation.definition, source.equations, mechanism=source.mechanism)
+    return validation.make_reference_and_bounds(derivation.definition, source.equations, mechanism=source.mechanism)
 
 
 @cache
@@ -192,7 +192,7 @@ def prove(case: str, treatment: str, unit: str) -> Found:
         package.write_fmu_archive(pipeline.build(derivation, **UNITS[unit]).core, path)
         measured = yardstick(case, used)
         equations = measured.reference.numeric.equations
-        result = validation.validate(path, derivation.definition, equations, method=used, reference_data=measured)
+        result = validation.validate(path, derivation.definition, equations, method=used, reference_and_bounds=measured)
     runs: tuple[validation.ValidationResult | validation.InterfaceTypeResult, ...] = (
         result,
         *result.other_interface_types,

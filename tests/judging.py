@@ -11,7 +11,7 @@ from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.validate import make_reference_data
+from mb2fmu.validation.validate import make_reference_and_bounds
 from mb2fmu.validation.validation_result import ValidationResult
 
 
@@ -35,7 +35,7 @@ class Judge:
         if make not in self._known:
             derivation = derive(make())
             equations = formulations.formulate(derivation.mechanism, "lagrange")
-            stick = make_reference_data(derivation.definition, equations, perturb=False)
+            stick = make_reference_and_bounds(derivation.definition, equations, perturb=False)
             self._known[make] = (derivation.definition, equations, stick)
         return self._known[make]
 
@@ -47,7 +47,7 @@ class Judge:
         """The verdict on a unit."""
         definition, equations, stick = self._yardstick(make)
         return validation.validate(
-            unit, definition, equations, reference_data=stick, conformance=False, perturb=False, time_limit=30.0
+            unit, definition, equations, reference_and_bounds=stick, conformance=False, perturb=False, time_limit=30.0
         )
 
     def passes(self, make: Callable[[], Model], unit: Path) -> bool:

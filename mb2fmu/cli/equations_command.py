@@ -162,9 +162,9 @@ def _print_quantities(
 ) -> None:
     """Print the quantities of ``--show``."""
     from mb2fmu import pipeline
-    from mb2fmu.report.equation_display.formulation_quantity_text import (
-        format_formulation_quantities,
-        format_formulation_quantity_sections,
+    from mb2fmu.report.equation_display.theory_quantity_text import (
+        format_theory_quantities,
+        format_theory_quantity_sections,
     )
 
     if form not in ("text", "latex"):
@@ -176,8 +176,8 @@ def _print_quantities(
         shown = pipeline.quantities(
             load_model_with_values(model, dict(arguments), dict(at)), *kinds, arguments=arguments, observer=progress
         )
-    text = format_formulation_quantities(shown, form)
+    text = format_theory_quantities(shown, form)
     facts = {"model": shown.name, "format": form, "show": kinds}
-    facts |= {"sections": format_formulation_quantity_sections(shown)} if form == "text" else {"text": text}
+    facts |= {"sections": format_theory_quantity_sections(shown)} if form == "text" else {"text": text}
     if not write_json_result(facts, json_file) and not is_quiet_option_given():
         click.echo(text, nl=False)

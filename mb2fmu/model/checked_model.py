@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredMechanicalLatch
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
 from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm

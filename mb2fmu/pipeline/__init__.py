@@ -15,7 +15,7 @@ Must not: derive, lower, print, judge or draw by itself; the stages do.
 #   Path → Model → DeclaredModelContent → Mechanism
 #        → EquationsOfMotion → Program                                       derive      model_derivation
 #        → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
-#        → FormulationQuantities, graph                                      quantities  model_graph_and_theory
+#        → TheoryQuantities, graph                                      quantities  model_graph_and_theory
 #        → FmuInterface → InMemoryFileTree (sources, description, binaries) → core   build       fmu_assembly
 #        → .fmu                                                              export      fmu_and_report_publication
 #        → ValidationResult                                                  validate    validation_run

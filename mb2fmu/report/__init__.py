@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from mb2fmu.report.figures.validation_figure import draw_validation_figure
     from mb2fmu.report.pages.report_page_records import (
         ReportProvenance,
-        ReportVerdictAndHash,
-        read_report_verdict_and_hash,
+        ReportVerdictAndFmuHashes,
+        read_report_verdict_and_fmu_hashes,
     )
     from mb2fmu.report.pages.unvalidated_fmu_page import render_fmu_description_page
     from mb2fmu.report.pages.validation_page import ValidationFigures, render_validation_page
 
 __all__ = [
     "ReportProvenance",
-    "ReportVerdictAndHash",
+    "ReportVerdictAndFmuHashes",
     "ValidationFigures",
     "draw_validation_figure",
-    "read_report_verdict_and_hash",
+    "read_report_verdict_and_fmu_hashes",
     "render_fmu_description_page",
     "render_validation_page",
 ]
@@ -42,7 +42,7 @@ __getattr__ = import_on_first_use(
     {
         "figures.validation_figure": "draw_validation_figure",
         "pages.unvalidated_fmu_page": "render_fmu_description_page",
-        "pages.report_page_records": "ReportVerdictAndHash ReportProvenance read_report_verdict_and_hash",
+        "pages.report_page_records": "ReportVerdictAndFmuHashes ReportProvenance read_report_verdict_and_fmu_hashes",
         "pages.validation_page": "ValidationFigures render_validation_page",
     },
 )

@@ -10,9 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.sections.coverage_section import describe_coverage, describe_default_experiment_only
+from mb2fmu.report.sections.event_tables import describe_event_failures as event_failures
 from mb2fmu.report.sections.event_tables import describe_event_verdict_counts
-from mb2fmu.report.sections.event_tables import list_event_failures as event_failures
-from mb2fmu.report.sections.measured_data_section import format_measurements_for_terminal, list_measurement_failures
+from mb2fmu.report.sections.measured_data_section import (
+    describe_failed_measured_tables,
+    format_measurements_for_terminal,
+)
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
@@ -74,7 +77,7 @@ def format_verdict_line(result: ValidationResult) -> Text:
     reasons += [f"{', '.join(wrong)} wrong"] if wrong else []
     reasons += event_failures(result)
     reasons += [f"{errors} errors found by the checkers"] if errors else []
-    reasons += list_measurement_failures(result.tables)
+    reasons += describe_failed_measured_tables(result.tables)
     style = "bold red" if result.has_failures else _DOUBT_STYLE
     return Text(f"{result.model}: {result.verdict}: {'; '.join(reasons)}", style=style)
 

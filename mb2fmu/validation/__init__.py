@@ -35,7 +35,7 @@ from mb2fmu.validation.reference_equations.newton_euler import (
     is_too_large_for_symbols,
 )
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
-from mb2fmu.validation.validate import ReferenceData, choose_reference_method, make_reference_data, validate
+from mb2fmu.validation.validate import ReferenceAndBounds, choose_reference_method, make_reference_and_bounds, validate
 from mb2fmu.validation.validation_result import (
     ApiCheckResult,
     ExercisedQuantityResult,
@@ -62,7 +62,7 @@ __all__ = [
     "MeasuredTableComparison",
     "Perturbation",
     "PerturbedExperimentResult",
-    "ReferenceData",
+    "ReferenceAndBounds",
     "ReferenceRun",
     "Trajectory",
     "ValidationDataTable",
@@ -77,7 +77,7 @@ __all__ = [
     "is_too_large_for_symbols",
     "list_flexible_body_limitations",
     "make_reference",
-    "make_reference_data",
+    "make_reference_and_bounds",
     "measure_start_error_growth",
     "read_validation_table",
     "reference_files",

@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.prebuilt_mechanism import PrebuiltM
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
-from mb2fmu.validation.comparison.contact_and_latch_laws import compare_contact_and_latch_laws
+from mb2fmu.validation.comparison.contact_and_latch_law_violations import compute_contact_and_latch_law_violations
 from mb2fmu.validation.comparison.output_formula_comparison import compare_output_formulas
 from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy_function
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -36,15 +36,15 @@ from mb2fmu.validation.source_checks import (
     potential_check,
     value_import_check,
 )
-from mb2fmu.validation.source_checks.acceleration_sampling import (
-    INDEPENDENT_IMPORT,
-    AccelerationSample,
-    SourceAccelerations,
-)
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import (
     LeastAccurateDerivative,
     find_least_accurate_derivative,
+)
+from mb2fmu.validation.source_checks.source_acceleration_samples import (
+    INDEPENDENT_IMPORT,
+    AccelerationSample,
+    SourceAccelerations,
 )
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -264,7 +264,7 @@ def _check_output_formulas(mechanism: Mechanism, references: Sequence[ReferenceR
 
 def _check_contact_and_latch_laws(references: Sequence[ReferenceRun]) -> Sequence[IndependentCheck]:
     """Judge when contacts and latches change; no independent check where there are none."""
-    violations = compare_contact_and_latch_laws(references) if references else None
+    violations = compute_contact_and_latch_law_violations(references) if references else None
     if violations is None:
         return []
     check = _form_check("contacts", max(len(violations), MIN_POINTS), list(violations), [])

@@ -17,7 +17,7 @@ import numpy as np
 from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario, choose_api_call_scenario
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, choose_api_check_point
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.comparison.event_comparison import (
     EventToLocate,
@@ -113,7 +113,7 @@ def choose_reference_method(used_method: Method | None, applicable: Collection[M
 
 
 @dataclass(frozen=True, slots=True)
-class PerturbedReferenceData:
+class PerturbedReferenceAndBounds:
     """Data that judge FMUs in the perturbed experiment.
 
     Attributes:
@@ -130,7 +130,7 @@ class PerturbedReferenceData:
     exercised_quantities: tuple[ExercisedQuantityResult, ...]
     integrals: FirstIntegralsAlongRun | None = None
 
-    def with_tighter_tolerance(self) -> PerturbedReferenceData:
+    def with_tighter_tolerance(self) -> PerturbedReferenceAndBounds:
         """Return the same with the bounds of the tighter tolerance."""
         if self.reference is None or self.limits is None:
             return self
@@ -139,7 +139,7 @@ class PerturbedReferenceData:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceData:
+class ReferenceAndBounds:
     """Data that judge all FMUs of one model: the reference, and the bounds.
 
     Attributes:
@@ -151,10 +151,10 @@ class ReferenceData:
 
     reference: ReferenceRun
     limits: ErrorBounds
-    perturbed: PerturbedReferenceData | None = None
+    perturbed: PerturbedReferenceAndBounds | None = None
     integrals: FirstIntegralsAlongRun | None = None
 
-    def with_tighter_tolerance(self) -> ReferenceData:
+    def with_tighter_tolerance(self) -> ReferenceAndBounds:
         """Return the same with the bounds of the tighter tolerance; the motion is integrated to round-off anyway."""
         reference, limits = _tighten_bounds(self.reference)
         perturbed = self.perturbed.with_tighter_tolerance() if self.perturbed else None
@@ -172,7 +172,7 @@ def _tighten_bounds(reference: ReferenceRun) -> tuple[ReferenceRun, ErrorBounds]
     return tightened, compute_error_bounds(tightened, measure_start_error_growth(tightened))
 
 
-def make_reference_data(
+def make_reference_and_bounds(
     definition: DeclaredModelContent,
     reference_equations: EquationsOfMotion,
     *,
@@ -183,7 +183,7 @@ def make_reference_data(
     settable: Collection[str] | None = None,
     any_step: bool = True,
     states: Collection[str] | None = None,
-) -> ReferenceData:
+) -> ReferenceAndBounds:
     """Integrate the references and measure their sensitivity; errors as for :func:`validate`.
 
     Args:
@@ -201,14 +201,14 @@ def make_reference_data(
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     conserved_along_run = _evaluate_first_integrals(integrals_of, reference_equations, reference, limits)
     if not perturb:
-        return ReferenceData(reference, limits, integrals=conserved_along_run)
-    perturbed = _make_perturbed_reference_data(
+        return ReferenceAndBounds(reference, limits, integrals=conserved_along_run)
+    perturbed = _make_perturbed_reference_and_bounds(
         definition, reference_equations, reference, settable, any_step=any_step, states=states
     )
     if perturbed.reference is not None and perturbed.limits is not None:
         conserved = _evaluate_first_integrals(integrals_of, reference_equations, perturbed.reference, perturbed.limits)
         perturbed = replace(perturbed, integrals=conserved)
-    return ReferenceData(reference, limits, perturbed, conserved_along_run)
+    return ReferenceAndBounds(reference, limits, perturbed, conserved_along_run)
 
 
 def _evaluate_first_integrals(
@@ -223,7 +223,7 @@ def _evaluate_first_integrals(
     return FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
 
 
-def _make_perturbed_reference_data(
+def _make_perturbed_reference_and_bounds(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     default: ReferenceRun,
@@ -231,7 +231,7 @@ def _make_perturbed_reference_data(
     *,
     any_step: bool,
     states: Collection[str] | None,
-) -> PerturbedReferenceData:
+) -> PerturbedReferenceAndBounds:
     """Return the first perturbed experiment that exercises something, and whose reference can judge all variables."""
     obstacle, experiment = "", None
     candidates = list_perturbed_experiments(definition, default, settable=settable, any_step=any_step, states=states)
@@ -248,9 +248,9 @@ def _make_perturbed_reference_data(
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
         if np.all(is_judged):
             exercised = find_exercised_quantities(definition, candidate.perturbations, default, reference, limits)
-            experiment = experiment or PerturbedReferenceData(candidate, reference, limits, exercised)
+            experiment = experiment or PerturbedReferenceAndBounds(candidate, reference, limits, exercised)
             if any(item.is_exercised for item in exercised):
-                return PerturbedReferenceData(candidate, reference, limits, exercised)
+                return PerturbedReferenceAndBounds(candidate, reference, limits, exercised)
             if not any(item.ratio > NEGLIGIBLE_RATIO for item in exercised):
                 return experiment  # no other experiment would show more of what has no influence
             continue
@@ -261,7 +261,7 @@ def _make_perturbed_reference_data(
     if obstacle:
         candidate = make_missing_perturbed_experiment_record(candidate, obstacle)
     exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)
-    return PerturbedReferenceData(candidate, None, None, exercised)
+    return PerturbedReferenceAndBounds(candidate, None, None, exercised)
 
 
 def validate(
@@ -275,7 +275,7 @@ def validate(
     experiment: ExperimentValues | None = None,
     conformance: bool = True,
     time_limit: float = TIME_LIMIT,
-    reference_data: ReferenceData | None = None,
+    reference_and_bounds: ReferenceAndBounds | None = None,
     perturb: bool = True,
     report_activity: Callable[[str], None] | None = None,
 ) -> ValidationResult:
@@ -295,8 +295,8 @@ def validate(
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
         conformance: Judge what the FMU declares too, see :func:`check_conformity`.
         time_limit: For each of the FMU's runs, in s.
-        reference_data: What :func:`make_reference_data` gave for the same definition, equations and experiment, where
-            several FMUs are judged; None: made here.
+        reference_and_bounds: What :func:`make_reference_and_bounds` gave for the same definition, equations and
+            experiment, where several FMUs are judged; None: made here.
         perturb: Run the perturbed experiment too, and call what else the FMU offers.
         report_activity: Called with a description of each activity as it begins.
 
@@ -310,7 +310,7 @@ def validate(
     description = read_fmu_description(read_archive(fmu))
     require_experiment_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
-        data = reference_data or make_reference_data(
+        data = reference_and_bounds or make_reference_and_bounds(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
             perturb=perturb, settable=list_settable_names(description), any_step=description.any_step,
             states=description.state_names,
@@ -401,19 +401,19 @@ class _RunPlan:
     """Requests to one FMU (experiments, events to watch, API checks during the run), and the judgement of its answers.
 
     Attributes:
-        reference_data: Reference data that the FMU is judged by.
+        reference_and_bounds: Reference data that the FMU is judged by.
         description: The FMU's own.
         experiments: The default experiment; then the perturbed one, if there is one.
         watched_events: The watched events of each experiment.
-        call_scenario: Point and values of the API checks; None without a perturbed experiment.
+        check_point: Point and values of the API checks; None without a perturbed experiment.
         call_plans: The calls, for each of its interface types.
     """
 
-    reference_data: ReferenceData
+    reference_and_bounds: ReferenceAndBounds
     description: FmuDescription
     experiments: tuple[ExperimentValues, ...]
     watched_events: tuple[tuple[EventToLocate, ...], ...]
-    call_scenario: ApiCallScenario | None
+    check_point: ApiCheckPoint | None
     call_plans: Mapping[InterfaceType, ApiCallPlan | None]
 
     def run_fmu(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
@@ -429,7 +429,7 @@ class _RunPlan:
         state_scales: Mapping[str, float] | None = None,
     ) -> FmuProcessResult:
         """Run the FMU as one interface type; ``state_scales``: as ``FmuDescription.driver_request`` has them."""
-        reference, call_plan = self.reference_data.reference, self.call_plans[interface_type]
+        reference, call_plan = self.reference_and_bounds.reference, self.call_plans[interface_type]
         watched = list_variables_to_read_at_events(reference, self.description)
         names = [*(variable.name for variable in reference.variables), *dict(reference.diagnostic_outputs)]
         sessions = dict(call_plan.operations) if call_plan else {}
@@ -460,13 +460,13 @@ class _RunPlan:
         What the importer's integrator makes of a right FMU is no fault of the FMU. Where the FMU does not go through
         such a run, the judgement before it stays.
         """
-        names = [variable.name for variable in self.reference_data.reference.variables]
+        names = [variable.name for variable in self.reference_and_bounds.reference.variables]
         before = judgement.model_exchange_failure or "steps with other parameters were off"
         notes: tuple[str, ...] = ()
         for fraction in _ACCURATE_SCALE_FRACTIONS:
             if not judgement.may_be_integration_error:
                 break
-            scales = dict(zip(names, (fraction * self.reference_data.reference.scales).tolist(), strict=True))
+            scales = dict(zip(names, (fraction * self.reference_and_bounds.reference.scales).tolist(), strict=True))
             try:
                 accurate_results = [
                     fmu_result
@@ -494,8 +494,8 @@ class _RunPlan:
         It is judged by the bounds of that tolerance, as whoever sets it will be.
         """
         experiments = tuple(_tighten(each) for each in self.experiments)
-        data = self.reference_data.with_tighter_tolerance()
-        plan = replace(self, reference_data=data, experiments=experiments, call_plans={"CoSimulation": None})
+        data = self.reference_and_bounds.with_tighter_tolerance()
+        plan = replace(self, reference_and_bounds=data, experiments=experiments, call_plans={"CoSimulation": None})
         try:
             fmu_results = plan.run_fmu(fmu, time_limit, clock)
         except ToolError:
@@ -506,7 +506,7 @@ class _RunPlan:
     def judge(self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
         """Judge all that was run."""
         first_result, *further_results = (
-            self.judge_interface_type(self.reference_data, fmu_result, 0) for fmu_result in fmu_results
+            self.judge_interface_type(self.reference_and_bounds, fmu_result, 0) for fmu_result in fmu_results
         )
         return _Judgement(
             first_result,
@@ -517,12 +517,12 @@ class _RunPlan:
 
     def judge_interface_type(
         self,
-        reference_data: ReferenceData | PerturbedReferenceData,
+        reference_and_bounds: ReferenceAndBounds | PerturbedReferenceAndBounds,
         fmu_result: FmuProcessResult,
         experiment_index: int,
     ) -> InterfaceTypeResult:
         """Judge one interface type of the FMU, in one experiment."""
-        reference, limits = reference_data.reference, reference_data.limits
+        reference, limits = reference_and_bounds.reference, reference_and_bounds.limits
         assert reference is not None
         assert limits is not None
         simulation = fmu_result.simulations[experiment_index]
@@ -534,13 +534,13 @@ class _RunPlan:
         return InterfaceTypeResult(
             events=events,
             variables=compare_variables(reference, limits, simulation),
-            invariants=compare_invariants(reference, simulation, limits, reference_data.integrals),
+            invariants=compare_invariants(reference, simulation, limits, reference_and_bounds.integrals),
             simulation=simulation,
         )
 
     def judge_perturbed_experiment(self, fmu_results: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
         """Judge the perturbed experiment of all interface types; None if it was not requested."""
-        perturbed = self.reference_data.perturbed
+        perturbed = self.reference_and_bounds.perturbed
         if perturbed is None:
             return None
         can_judge = perturbed.reference is not None and perturbed.limits is not None
@@ -559,40 +559,40 @@ class _RunPlan:
         self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ApiCheckResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
-        limits = self.reference_data.perturbed.limits if self.reference_data.perturbed else None
-        if self.call_scenario is None or limits is None:
+        limits = self.reference_and_bounds.perturbed.limits if self.reference_and_bounds.perturbed else None
+        if self.check_point is None or limits is None:
             return ()
         return tuple(
             result
             for call_plan, fmu_result in zip(self.call_plans.values(), fmu_results, strict=True)
             if call_plan and not fmu_result.refusal
-            for result in compare_api_checks(definition, self.call_scenario, call_plan, fmu_result, limits)
+            for result in compare_api_checks(definition, self.check_point, call_plan, fmu_result, limits)
         )
 
     def add_tried_ranges(
         self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ExercisedQuantityResult, ...]:
         """Return the exercised quantities and their tried ranges; empty without a perturbed experiment."""
-        data, perturbed = self.reference_data, self.reference_data.perturbed
+        data, perturbed = self.reference_and_bounds, self.reference_and_bounds.perturbed
         if perturbed is None:
             return ()
         references = [data.reference, *([perturbed.reference] if perturbed.reference is not None else [])]
-        return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.call_scenario, fmu_results)
+        return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.check_point, fmu_results)
 
     def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
         """Return what no call of the FMU's functions tried; other values only with the perturbed experiment."""
         denied_capabilities = describe_denied_capabilities(self.description)
-        if not self.reference_data.perturbed:
+        if not self.reference_and_bounds.perturbed:
             return denied_capabilities
         return (
             *denied_capabilities,
-            *describe_unvalidated_conditions(self.call_scenario, self.call_plans, fmu_results),
+            *describe_unvalidated_conditions(self.check_point, self.call_plans, fmu_results),
         )
 
     def list_unwatched_event_notes(self) -> Iterator[str]:
         """Yield remarks on events that are not judged one by one, in each experiment."""
-        perturbed = self.reference_data.perturbed
-        limits = [("default", self.reference_data.limits), ("moved", perturbed.limits if perturbed else None)]
+        perturbed = self.reference_and_bounds.perturbed
+        limits = [("default", self.reference_and_bounds.limits), ("moved", perturbed.limits if perturbed else None)]
         for (name, bounds), watched in zip(limits, self.watched_events, strict=False):
             note = describe_events_not_located(bounds, watched) if bounds else ""
             if note:
@@ -602,15 +602,13 @@ class _RunPlan:
 def _plan_run(
     definition: DeclaredModelContent,
     description: FmuDescription,
-    reference_data: ReferenceData,
+    reference_and_bounds: ReferenceAndBounds,
     default_experiment: ExperimentValues,
 ) -> _RunPlan:
     """Return the plan of runs and API calls for one FMU, from the reference data."""
-    experiments, watched_events = (
-        [default_experiment],
-        [select_events_to_locate(reference_data.reference, reference_data.limits, description)],
-    )
-    perturbed, call_scenario = reference_data.perturbed, None
+    experiments, reference = [default_experiment], reference_and_bounds.reference
+    watched_events = [select_events_to_locate(reference, reference_and_bounds.limits, description)]
+    perturbed, check_point = reference_and_bounds.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
         experiments.append(
             form_experiment_with_overrides(
@@ -619,19 +617,16 @@ def _plan_run(
         )
         if perturbed.limits is not None:
             watched_events.append(select_events_to_locate(perturbed.reference, perturbed.limits, description))
-            call_scenario = choose_api_call_scenario(
-                definition,
-                reference_data.reference,
-                perturbed.reference,
-                experiments[-1],
-                description,
-                perturbed.limits,
+            check_point = choose_api_check_point(
+                definition, reference, perturbed.reference, experiments[-1], description, perturbed.limits
             )
     call_plans = {
-        kind: plan_api_calls(call_scenario, definition, description, kind) if call_scenario else None
+        kind: plan_api_calls(check_point, definition, description, kind) if check_point else None
         for kind in description.identifiers
     }
-    return _RunPlan(reference_data, description, tuple(experiments), tuple(watched_events), call_scenario, call_plans)
+    return _RunPlan(
+        reference_and_bounds, description, tuple(experiments), tuple(watched_events), check_point, call_plans
+    )
 
 
 def _has_redundant_rows(reference: ReferenceRun, run: ExperimentValues) -> bool:

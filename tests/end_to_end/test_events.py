@@ -22,7 +22,7 @@ import mb2fmu.fmu.emit_c
 from mb2fmu import Model, derive, export, pre, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.validate import make_reference_data
+from mb2fmu.validation.validate import make_reference_and_bounds
 
 pytestmark = pytest.mark.slow
 MODELS = Path(__file__).parents[2] / "models"
@@ -293,7 +293,7 @@ def short_belt():
     model.experiment(stop=5.0, step=0.25, tolerance=1e-8)
     derivation = derive(model)
     equations = formulations.formulate(derivation.mechanism, "lagrange")
-    return model, derivation.definition, equations, make_reference_data(derivation.definition, equations)
+    return model, derivation.definition, equations, make_reference_and_bounds(derivation.definition, equations)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,9 @@ def test_modes_behind_a_change_of_parameters_are_judged(short_belt, tmp_path, ol
     change = replaced("events.c", old, new) if old else (lambda motion: motion)
     with patch.object(mb2fmu.fmu.emit_c, "emit_equation_sources", lambda *a, **k: change(emit(*a, **k))):
         unit = export(model, tmp_path).path
-    result = validation.validate(unit, definition, equations, reference_data=stick, conformance=False, time_limit=30.0)
+    result = validation.validate(
+        unit, definition, equations, reference_and_bounds=stick, conformance=False, time_limit=30.0
+    )
     wrong = {(call.kind.split(",")[0], call.name) for call in result.api_checks if call.verdict == "failed"}
     tuned = "parameters changed during the run"
     assert all(kind.passed for kind in result.perturbed_experiment.kinds)

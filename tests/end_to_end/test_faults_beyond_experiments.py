@@ -68,14 +68,14 @@ def judge(tmp_path_factory) -> Judge:
     equations = formulate(mechanism, "tmt")
     derivation = pipeline.derive(hanging_bob(), method="kane")
     builds = {fmi: pipeline.build(derivation, fmi=fmi) for fmi in ("2", "3")}
-    data = validation.make_reference_data(mechanism.declared, equations)
+    data = validation.make_reference_and_bounds(mechanism.declared, equations)
     folder = tmp_path_factory.mktemp("units")
 
     def judged(fmi: str = "2", **edits: tuple[str, str]) -> ValidationResult:
         files = {f"{name}.c": edit for name, edit in edits.items()}
         path = folder / f"unit{len(list(Path(folder).iterdir()))}.fmu"
         unit = changed_unit(builds[fmi], path, files) if files else packed(builds[fmi], path)
-        return validation.validate(unit, derivation.definition, equations, conformance=False, reference_data=data)
+        return validation.validate(unit, derivation.definition, equations, conformance=False, reference_and_bounds=data)
 
     return judged
 

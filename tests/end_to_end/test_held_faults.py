@@ -21,7 +21,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
 from mb2fmu.model import Model, check_model
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
-from mb2fmu.validation import ReferenceData, ValidationResult
+from mb2fmu.validation import ReferenceAndBounds, ValidationResult
 
 
 def trolley(*, gain: float = 1.0, drag: float = 1.0, weight: str = "m", driven: bool = True) -> Model:
@@ -75,7 +75,7 @@ class Judge:
     """Judges FMUs by the right mechanism; the reference is made once."""
 
     build: FmuBuildResult
-    yardstick: ReferenceData
+    yardstick: ReferenceAndBounds
     equations: EquationsOfMotion
 
     def __call__(self, unit: Path) -> ValidationResult:
@@ -84,15 +84,15 @@ class Judge:
             self.build.derivation.definition,
             self.equations,
             conformance=False,
-            reference_data=self.yardstick,
+            reference_and_bounds=self.yardstick,
         )
 
 
 @pytest.fixture(scope="module")
-def yardstick() -> tuple[ReferenceData, EquationsOfMotion]:
+def yardstick() -> tuple[ReferenceAndBounds, EquationsOfMotion]:
     mechanism = solve_loop_closure_start_values(read_mechanism(check_model(trolley())))
     equations = formulate(mechanism, "tmt")
-    return validation.make_reference_data(mechanism.declared, equations), equations
+    return validation.make_reference_and_bounds(mechanism.declared, equations), equations
 
 
 @pytest.fixture(scope="module")

@@ -143,7 +143,7 @@ class Subject:
             path = Path(folder) / "right.fmu"
             package.write_fmu_archive(pipeline.build(self.derivation).core, path)
             unit = read_fmu_description(package.read_archive(path))
-        return validation.make_reference_data(
+        return validation.make_reference_and_bounds(
             self.mechanism.declared,
             self.reference.equations,
             mechanism=self.reference.mechanism,

@@ -31,7 +31,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, FmuBui
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
-from mb2fmu.validation import ReferenceData, ValidationResult
+from mb2fmu.validation import ReferenceAndBounds, ValidationResult
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.validation_result import InterfaceTypeResult
 
@@ -180,7 +180,12 @@ def _validated(subject: Subject, mutant: Mutant, derivation: DerivationResult, u
 
 
 def _against_the_reference(
-    subject: Subject, derivation: DerivationResult, unit: Path, yardstick: ReferenceData, *, conformance: bool = True
+    subject: Subject,
+    derivation: DerivationResult,
+    unit: Path,
+    yardstick: ReferenceAndBounds,
+    *,
+    conformance: bool = True,
 ) -> ValidationResult:
     """Experiments and API checks by the right reference; without perturbed reference data the default experiment."""
     return validation.validate(
@@ -191,7 +196,7 @@ def _against_the_reference(
         mechanism=subject.reference.mechanism,
         conformance=conformance,
         time_limit=TIME_LIMIT,
-        reference_data=yardstick,
+        reference_and_bounds=yardstick,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.audit import external_checkers
-from mb2fmu.audit.behaviour.instance.cached_compilation import run_tool_preparation
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import run_tool_preparation
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.toolchain import video_encoding
 

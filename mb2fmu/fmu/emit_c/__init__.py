@@ -31,7 +31,7 @@ from mb2fmu.fmu.emit_c.fmu_c_sources import (
 )
 from mb2fmu.fmu.emit_c.standalone_c_program import StandaloneInputSignals, emit_standalone_c_program
 from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_wasm_component, emit_wasm_component_manifest
-from mb2fmu.fmu.emit_c.wasm_page_module import emit_wasm_module
+from mb2fmu.fmu.emit_c.wasm_page_module_sources import emit_wasm_module_sources
 
 __all__ = [
     "FUNCTION_NAMES_HEADER",
@@ -48,7 +48,7 @@ __all__ = [
     "emit_standalone_c_program",
     "emit_wasm_component",
     "emit_wasm_component_manifest",
-    "emit_wasm_module",
+    "emit_wasm_module_sources",
     "is_motion_equation_translation_unit",
     "is_rarely_evaluated_translation_unit",
     "list_translation_units",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import (
     place_hoisted_nodes,
@@ -21,7 +21,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_newton_bodies,
 )
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files, render_c_template
-from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files, list_vector_lane_functions
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files, list_vector_lane_functions
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -196,7 +196,7 @@ def _print_entries(
         domains=find_domain_restricted_nodes(program, "domains"),
     )
     bodies, inner = print_newton_bodies(program, names, batch=True)
-    prepare = FunctionSignature(
+    prepare = PrintedCFunctionSignature(
         "batch_prepare",
         ("const mb2fmu_reals p[]", "mb2fmu_reals w[]", *_WORK_PARAMETERS),
         {Op.PARAMETER: "p"},
@@ -205,7 +205,7 @@ def _print_entries(
     places = [(f"w[{place}]", node) for node, place in names.prepared.items()]
     functions = [print_function_with_loops(graph, prepare, places, names)]
     for name, places_of_results in stored.items():
-        signature = FunctionSignature(f"batch_{name}", ("mb2fmu_reals t", *arrays), leaves, batch=True)
+        signature = PrintedCFunctionSignature(f"batch_{name}", ("mb2fmu_reals t", *arrays), leaves, batch=True)
         stores = [(f"y[{i}]", node) for i, node in places_of_results]
         functions.append(print_function_with_loops(graph, signature, stores, names, given=hoisted))
     facts: dict[str, object] = {

@@ -9,7 +9,7 @@ from mb2fmu.compiler.program.scalar_program import Op
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionSignature:
+class PrintedCFunctionSignature:
     """Name and arguments of a function to print.
 
     Attributes:

@@ -24,7 +24,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     StatementSequence,
     group_statements_by_size,
 )
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedCFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunction, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.code_loop_detection import (
     COSINE,
     MIN_SAVED_STATEMENTS_QUICK,
@@ -41,7 +41,7 @@ from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
 
 def print_function_with_loops(
     graph: StatementScheduleGraph,
-    signature: FunctionSignature,
+    signature: PrintedCFunctionSignature,
     outputs: Sequence[tuple[str, int]],
     names: CNameRegistry,
     *,
@@ -365,7 +365,7 @@ class _FunctionWithLoops(SplitCFunction):
     def __init__(
         self,
         graph: StatementScheduleGraph,
-        signature: FunctionSignature,
+        signature: PrintedCFunctionSignature,
         memory: _LoopStorage,
         outputs: Sequence[tuple[str, int]],
         names: CNameRegistry,
@@ -459,7 +459,7 @@ class _LoopBodyPrinter(FunctionBodyPrinter):
     def __init__(
         self,
         graph: StatementScheduleGraph,
-        signature: FunctionSignature,
+        signature: PrintedCFunctionSignature,
         names: CNameRegistry,
         places: dict[int, int],
         memory: _LoopStorage,

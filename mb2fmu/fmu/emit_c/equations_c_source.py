@@ -21,8 +21,8 @@ from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, find_domai
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import (
     CNameRegistry,
-    FunctionSignature,
     PrintedCFunction,
+    PrintedCFunctionSignature,
     newton_body_name,
 )
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
@@ -68,7 +68,7 @@ _PLAIN_ENTRIES = ("rhs", "position", "velocity", "acceleration", "dependent_spee
 
 def _print_jacobian_by_colours(
     *,
-    signature: FunctionSignature,
+    signature: PrintedCFunctionSignature,
     tangent: str,
     memory: int,
     seeds: int,
@@ -145,7 +145,7 @@ def _print_integer_table(name: str, values: Sequence[int]) -> str:
 class _PlannedFunction:
     """One or several entry points as a C function."""
 
-    signature: FunctionSignature
+    signature: PrintedCFunctionSignature
     outputs: tuple[tuple[str, int], ...]
 
 
@@ -318,7 +318,7 @@ class _EquationsPrinter:
         outputs = list(_store_pairs("w", entry.results)) if calculated else []
         outputs += [(f"w[{place}]", node) for node, place in self.names.prepared.items() if place >= self._first]
         parameters = ("const double p[]", "double w[]", "double work[]")
-        signature = FunctionSignature(name, parameters, {Op.PARAMETER: "p"}, compiled_quickly=seldom)
+        signature = PrintedCFunctionSignature(name, parameters, {Op.PARAMETER: "p"}, compiled_quickly=seldom)
         return print_function_with_loops(self.graph, signature, outputs, self.names, part=self._part)
 
     def print_equation_function(self, function: _PlannedFunction) -> PrintedCFunction:
@@ -358,7 +358,7 @@ def _forward_accelerations(
 
 
 def _print_coloured_jacobian(
-    native: ProgramWithDerivatives, signature: FunctionSignature, tangent: PrintedCFunction
+    native: ProgramWithDerivatives, signature: PrintedCFunctionSignature, tangent: PrintedCFunction
 ) -> PrintedCFunction:
     """Return the Jacobian by one tangent per colour, and one for the time."""
     assert native.column_colours is not None, "otherwise it is written out"
@@ -498,7 +498,7 @@ def _make_function(
     seldom: bool = False,
 ) -> _PlannedFunction:
     """Return a function of `equations.h` with the common arguments first; `zeros` are results set to 0."""
-    signature = FunctionSignature(
+    signature = PrintedCFunctionSignature(
         f"equations_{name}", (*_C_ARGUMENTS, *more), leaves, tuple(zeros), compiled_quickly=seldom
     )
     return _PlannedFunction(signature, outputs)
@@ -569,15 +569,15 @@ def print_newton_bodies(
     return printed, inner
 
 
-def _newton_body_signature(name: str, *, batch: bool) -> FunctionSignature:
+def _newton_body_signature(name: str, *, batch: bool) -> PrintedCFunctionSignature:
     """Return the signature of a Newton body: y and theta in, residual and step out; vectors of lanes for a batch."""
     leaves = {Op.STATE: "y", Op.PARAMETER: "theta"}
     if not batch:
-        return FunctionSignature(
+        return PrintedCFunctionSignature(
             name, ("const double y[]", "const double theta[]", "double values[]", "double work[]"), leaves
         )
     arrays = ("const mb2fmu_reals y[]", "const mb2fmu_reals theta[]", "mb2fmu_reals values[]")
-    return FunctionSignature(name, (*arrays, "mb2fmu_words lost[]", "mb2fmu_reals work[]"), leaves, batch=True)
+    return PrintedCFunctionSignature(name, (*arrays, "mb2fmu_words lost[]", "mb2fmu_reals work[]"), leaves, batch=True)
 
 
 def _print_lookup_table(program: ScalarProgram, key: tuple[int, int], name: str) -> PrintedLookupTable:

@@ -34,7 +34,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_equation_functions,
 )
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART
-from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface, FmuVariable
 from mb2fmu.fmu.packaged_templates import read_packaged_file

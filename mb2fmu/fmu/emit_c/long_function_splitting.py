@@ -23,9 +23,9 @@ from mb2fmu.compiler.program.statement_schedule import (
 )
 from mb2fmu.fmu.emit_c.c_function_printing_records import (
     CNameRegistry,
-    FunctionSignature,
     PrintedCFunction,
     PrintedCFunctionPart,
+    PrintedCFunctionSignature,
     newton_work_size,
 )
 from mb2fmu.fmu.emit_c.straight_line_printing import (
@@ -47,7 +47,7 @@ _MAX_STACK_DOUBLES = 128
 
 def print_c_function(
     graph: StatementScheduleGraph,
-    signature: FunctionSignature,
+    signature: PrintedCFunctionSignature,
     outputs: Sequence[tuple[str, int]],
     names: CNameRegistry,
     *,
@@ -70,7 +70,7 @@ def print_c_function(
 
 
 def print_forwarding_function(
-    signature: FunctionSignature,
+    signature: PrintedCFunctionSignature,
     source: PrintedCFunction,
     arguments: Sequence[str],
     outputs: Sequence[tuple[str, int]],
@@ -124,7 +124,7 @@ class SplitCFunction:
     def __init__(
         self,
         graph: StatementScheduleGraph,
-        signature: FunctionSignature,
+        signature: PrintedCFunctionSignature,
         parts: Sequence[Sequence[Statement]],
         outputs: Sequence[tuple[str, int]],
         names: CNameRegistry,

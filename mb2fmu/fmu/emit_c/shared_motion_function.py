@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, Statement, StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedCFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunction, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.long_function_splitting import SplitCFunction
 from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
 
@@ -26,7 +26,7 @@ STAGE_ARGUMENT = "stage"
 def print_shared_motion_function(
     graph: StatementScheduleGraph,
     name: str,
-    entries: Mapping[str, FunctionSignature],
+    entries: Mapping[str, PrintedCFunctionSignature],
     names: CNameRegistry,
     given: npt.NDArray[np.bool_],
 ) -> tuple[PrintedCFunction, dict[str, PrintedCFunction]]:
@@ -41,7 +41,7 @@ def print_shared_motion_function(
     """
     first = next(iter(entries.values()))
     parameters = (*first.parameters[:-1], "double out[]", f"int {STAGE_ARGUMENT}")
-    signature = FunctionSignature(f"equations_{name}", parameters, first.leaves)
+    signature = PrintedCFunctionSignature(f"equations_{name}", parameters, first.leaves)
     stages, outputs, at = [], [], 0
     factored: set[int] = set()
     known, later = given, _find_block_results(graph.program, entries)
@@ -68,7 +68,9 @@ def print_shared_motion_function(
     return shared, callers
 
 
-def _find_block_results(program: ScalarProgram, entries: Mapping[str, FunctionSignature]) -> npt.NDArray[np.intp]:
+def _find_block_results(
+    program: ScalarProgram, entries: Mapping[str, PrintedCFunctionSignature]
+) -> npt.NDArray[np.intp]:
     """Return the nodes of all results of blocks that any of the entry points needs."""
     nodes, _ = find_needed_nodes(program, [node for entry in entries for node in program.entries[entry].results])
     return np.flatnonzero(nodes & (program.op == Op.BLOCK))
@@ -81,7 +83,7 @@ def _find_sibling_results(program: ScalarProgram, results: Sequence[int], later:
 
 
 def _print_calling_function(
-    own: FunctionSignature, shared: PrintedCFunction, place: tuple[int, int], stage: int, size: int
+    own: PrintedCFunctionSignature, shared: PrintedCFunction, place: tuple[int, int], stage: int, size: int
 ) -> PrintedCFunction:
     """Return the function of an entry point: it calls the shared one, and copies its own results.
 
@@ -122,7 +124,7 @@ class _StagedFunction(SplitCFunction):
     def __init__(
         self,
         graph: StatementScheduleGraph,
-        signature: FunctionSignature,
+        signature: PrintedCFunctionSignature,
         stages: Sequence[Sequence[Statement]],
         outputs: Sequence[Sequence[tuple[str, int]]],
         names: CNameRegistry,

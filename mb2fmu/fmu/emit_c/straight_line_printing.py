@@ -19,7 +19,7 @@ from mb2fmu.compiler.program.statement_schedule import (
     StatementScheduleGraph,
     count_factor_doubles,
 )
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, newton_body_name
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunctionSignature, newton_body_name
 from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
@@ -76,7 +76,7 @@ class FunctionBodyPrinter:
     def __init__(
         self,
         graph: StatementScheduleGraph,
-        signature: FunctionSignature,
+        signature: PrintedCFunctionSignature,
         names: CNameRegistry,
         places: dict[int, int] | None = None,
         angles: Mapping[SineCosineStatement, tuple[int, int]] | None = None,

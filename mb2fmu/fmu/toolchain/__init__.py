@@ -31,7 +31,7 @@ from mb2fmu.fmu.toolchain.target_platforms import (
     parse_platforms,
     separate_wasm_platform,
 )
-from mb2fmu.fmu.toolchain.wasm_component_compilation import compile_wasm_component, find_wasm_tools
+from mb2fmu.fmu.toolchain.wasm_component_compilation import compile_wasm_component, find_wasm_tools_command
 from mb2fmu.fmu.toolchain.wasm_page_compilation import compile_wasm_module
 
 __all__ = [
@@ -53,7 +53,7 @@ __all__ = [
     "compile_library_bytes",
     "compile_wasm_component",
     "compile_wasm_module",
-    "find_wasm_tools",
+    "find_wasm_tools_command",
     "host_platform",
     "load_library_bytes",
     "parse_platforms",

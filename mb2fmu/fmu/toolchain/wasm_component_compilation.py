@@ -40,7 +40,7 @@ def compile_wasm_component(sources: InMemoryFileTree, units: Sequence[str], worl
     Raises:
         ToolError: If zig or wasm-tools is missing or fails.
     """
-    tool, (wrap, wrapper) = find_compiler("zig"), find_wasm_tools()
+    tool, (wrap, wrapper) = find_compiler("zig"), find_wasm_tools_command()
     storage = CompiledFileCache(cache_folder() / "binaries")
     key = compute_cache_key([tool.version, wrapper, *_COMPONENT_OPTIONS, *units, world], sources.files)
     content = storage.get(key)
@@ -63,7 +63,7 @@ def compile_wasm_component(sources: InMemoryFileTree, units: Sequence[str], worl
     return content
 
 
-def find_wasm_tools() -> tuple[tuple[str, ...], str]:
+def find_wasm_tools_command() -> tuple[tuple[str, ...], str]:
     """Find wasm-tools: of the extra ``wasm``, or else the system's.
 
     Returns:

@@ -1,4 +1,4 @@
-"""``compile_wasm_module``: compile the sources of ``emit_wasm_module`` to a WebAssembly module without imports."""
+"""``compile_wasm_module``: compile the sources of ``emit_wasm_module_sources`` to WebAssembly without imports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def compile_wasm_module(sources: InMemoryFileTree) -> bytes | None:
     """Compile and link the module; the same sources give the same bytes.
 
     Args:
-        sources: As ``emit_wasm_module`` prints them.
+        sources: As ``emit_wasm_module_sources`` prints them.
 
     Returns:
         The module; None where there is no compiler for it (``zig`` alone has WebAssembly).

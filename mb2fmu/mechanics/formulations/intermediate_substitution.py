@@ -11,10 +11,10 @@ import sympy as sm
 from sympy.simplify.fu import TR8, TR10i
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.formulation_quantities import (
-    FormulationQuantities,
-    FormulationQuantity,
-    FormulationQuantitySection,
+from mb2fmu.mechanics.equations.theory_quantities import (
+    TheoryQuantities,
+    TheoryQuantity,
+    TheoryQuantitySection,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     replace_symbols,
@@ -33,19 +33,19 @@ MAX_WRITTEN_OUT_OPERATIONS = 250
 
 def substitute_short_intermediates(
     name: str,
-    sections: Sequence[FormulationQuantitySection],
+    sections: Sequence[TheoryQuantitySection],
     items: Sequence[Assignment | LinearSolve],
     rates: Mapping[sm.Symbol, tuple[sm.Symbol, int]],
     *,
     contracted: bool = True,
-) -> FormulationQuantities:
+) -> TheoryQuantities:
     """Substitute short intermediates, and drop those that nothing uses.
 
     Args:
         name: Of the model.
         sections: In terms of ``items``.
         items: In order of evaluation.
-        rates: See :class:`FormulationQuantities`.
+        rates: See :class:`TheoryQuantities`.
         contracted: Multiply out and contract what is short; False: names are put in place, nothing else, in no time.
     """
     shorter = _contract_angles if contracted else _identity
@@ -86,15 +86,15 @@ def substitute_short_intermediates(
         elif item.symbol in needed_symbols:
             used_items.append(item)
             needed_symbols |= item.expression.free_symbols
-    return FormulationQuantities(name, shown_sections, tuple(reversed(used_items)), dict(rates))
+    return TheoryQuantities(name, shown_sections, tuple(reversed(used_items)), dict(rates))
 
 
 def _substitute_in_quantity(
-    quantity: FormulationQuantity,
+    quantity: TheoryQuantity,
     short: Mapping[sm.Basic, sm.Expr],
     whole: Mapping[sm.Basic, sm.Expr],
     long: Mapping[sm.Symbol, int],
-) -> FormulationQuantity:
+) -> TheoryQuantity:
     """Return the quantity with short intermediates substituted; with all of them where that is shorter in total."""
     value = quantity.value
     if isinstance(value, sm.MatrixBase):
@@ -121,7 +121,7 @@ def _identity(expression: sm.Expr) -> sm.Expr:
     return expression
 
 
-def _write_out(quantity: FormulationQuantity, short: Mapping[sm.Basic, sm.Expr]) -> FormulationQuantity:
+def _write_out(quantity: TheoryQuantity, short: Mapping[sm.Basic, sm.Expr]) -> TheoryQuantity:
     """Return the quantity with short intermediates written out."""
     value = quantity.value
     matrix = isinstance(value, sm.MatrixBase)

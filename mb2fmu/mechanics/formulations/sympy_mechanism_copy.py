@@ -14,7 +14,7 @@ import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody, inertia
 from sympy.physics.vector import Vector
 
-from mb2fmu.mechanics.formulations.applied_load_vectors import form_actuator_magnitude
+from mb2fmu.mechanics.formulations.applied_loads import form_actuator_magnitude
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Components,
     ForceLoad,

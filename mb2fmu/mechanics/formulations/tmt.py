@@ -20,7 +20,7 @@ from __future__ import annotations
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.applied_load_vectors import list_applied_loads
+from mb2fmu.mechanics.formulations.applied_loads import list_applied_loads
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     FormulationApplicability,

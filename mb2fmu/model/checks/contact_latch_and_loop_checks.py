@@ -15,7 +15,7 @@ from mb2fmu.model.declarations.added_loads_and_elements import (
     add_loads_to_mechanics,
     can_add_load,
 )
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact
 from mb2fmu.model.declarations.declared_content_and_experiment import map_inputs_to_rates
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model import Model

@@ -119,7 +119,7 @@ class _ExpressionCollector:
         self.note_anchor(body)
         self.note_expression(f"the mass of body {body.name}", "inertia", body.mass)
         self.note_expression(
-            f"the potential energy of body {body.name}", "energy", mechanics_source.potential_energy(body)
+            f"the potential energy of body {body.name}", "energy", mechanics_source.body_potential_energy(body)
         )
         inertia = getattr(body, "inertia", None)
         if inertia is not None and mechanics_source.needs_inertia(body, self.frame):

@@ -40,8 +40,8 @@ from mb2fmu.model.checks.mechanics_completeness import find_mechanics_faults, fo
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.checks.symbol_checks import find_symbol_faults
 from mb2fmu.model.checks.terminal_checks import (
-    find_array_faults,
-    find_terminal_faults,
+    find_array_declaration_faults,
+    find_terminal_declaration_faults,
     resolve_array_members,
     resolve_terminal_members,
 )
@@ -157,7 +157,7 @@ def _signal_faults(experiment: DeclaredExperiment, symbol: sm.Expr, signal: sm.E
         yield Fault(f"the signal of {symbol} is {signal}", experiment.where, "give a finite signal")
 
 
-def find_event_faults(model: Model) -> Iterator[Fault]:
+def find_event_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of events that a model declares."""
     states = {item.symbol for item in model.declared if isinstance(item, AuxiliaryState)}
     settable = (
@@ -327,9 +327,9 @@ def _further_faults(model: Model) -> Iterator[Fault]:
     for request in requests:
         yield from _request_faults(model, request)
     parts = (
-        find_constraint_level_faults, _model_experiment_faults, find_terminal_faults, find_array_faults,
-        _appearance_faults, find_loop_declaration_faults, find_event_faults, find_contact_declaration_faults,
-        find_latch_declaration_faults,
+        find_constraint_level_faults, _model_experiment_faults, find_terminal_declaration_faults,
+        find_array_declaration_faults, _appearance_faults, find_loop_declaration_faults,
+        find_event_declaration_faults, find_contact_declaration_faults, find_latch_declaration_faults,
     )  # fmt: skip
     for faults_of in parts:
         yield from faults_of(model)

@@ -15,7 +15,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredMechanicalLatch
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.declarations.declared_events import list_event_expressions
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import (

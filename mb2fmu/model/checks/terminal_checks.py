@@ -18,7 +18,7 @@ from mb2fmu.model.variable_naming import is_variable_name, list_output_variable_
 _DERIVATIVE_PREFIX = "der("
 
 
-def find_terminal_faults(model: Model) -> Iterator[Fault]:
+def find_terminal_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's terminals."""
     names = _variable_names(model)
     for name, count in Counter(terminal.name for terminal in model.terminals).items():
@@ -74,7 +74,7 @@ def _variable_names(model: Model) -> dict[sm.Expr | str, str]:
     return names
 
 
-def find_array_faults(model: Model) -> Iterator[Fault]:
+def find_array_declaration_faults(model: Model) -> Iterator[Fault]:
     """Yield the faults of a model's arrays."""
     roles = _variable_roles(model)
     own = (item.name for item in model.declared if not isinstance(item, OutputRequest))

@@ -11,7 +11,7 @@ from typing import Literal
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredContact, DeclaredMechanicalLatch
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.quantity_declarations import AuxiliaryState, format_symbol_as_word
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.supported_functions import no_event
@@ -153,7 +153,7 @@ class EventDeclarations:
 
         Where no name is given, what the event waits for is its name.
         """
-        assigned = settings if isinstance(settings, Mapping) else {}  # which ``find_event_faults`` reports
+        assigned = settings if isinstance(settings, Mapping) else {}  # which ``find_event_declaration_faults`` reports
         known = {symbol: sm.sympify(value) for symbol, value in assigned.items()}
         event = DeclaredEvent(
             kind, condition, known, name or waits_for, find_user_source_line(), period, offset, bool(name)
@@ -162,7 +162,7 @@ class EventDeclarations:
 
 
 def _to_number(value: float | sm.Expr) -> float:
-    """Convert to a number; NaN if it is none, which ``find_event_faults`` reports."""
+    """Convert to a number; NaN if it is none, which ``find_event_declaration_faults`` reports."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -175,7 +175,7 @@ def _format_number(number: float, given: float | sm.Expr) -> str:
 
 
 def has_valid_declared_event_instants(event: DeclaredEvent) -> bool:
-    """Return whether an event's instants are valid for :func:`find_event_faults`."""
+    """Return whether an event's instants are valid for :func:`find_event_declaration_faults`."""
     return event.period > 0.0 and 0.0 <= event.offset < math.inf
 
 

@@ -13,7 +13,10 @@ from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.declarations.declared_contacts_and_latches import DeclaredLatchConstraintRow, DeclaredMechanicalLatch
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import (
+    DeclaredLatchConstraintRow,
+    DeclaredMechanicalLatch,
+)
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
 

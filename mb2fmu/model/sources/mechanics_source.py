@@ -203,7 +203,7 @@ def _can_rotate(frame: ReferenceFrame, inertial: ReferenceFrame) -> bool:
         return True
 
 
-def potential_energy(body: Any) -> sm.Expr:
+def body_potential_energy(body: Any) -> sm.Expr:
     """Return the potential energy that a body was given; 0 for classes without one."""
     return sm.sympify(getattr(body, "potential_energy", 0))
 

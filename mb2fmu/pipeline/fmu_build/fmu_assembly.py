@@ -151,7 +151,7 @@ def _refuse_component_options(options: BuildOptions) -> None:
         faults.append(Fault("needs the compiler zig", name, "pip install 'mb2fmu[wasm]'"))
     if faults:
         raise EmitError("this FMU cannot be built:", faults)
-    toolchain.find_wasm_tools()
+    toolchain.find_wasm_tools_command()
 
 
 def _build_wasm_component(sources: InMemoryFileTree, identifier: str) -> InMemoryFileTree:

@@ -16,7 +16,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-    from mb2fmu.report import ReportVerdictAndHash
+    from mb2fmu.report import ReportVerdictAndFmuHashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ReportToFmuMatch:
 
     report: Path
     fmu: Path
-    claim: ReportVerdictAndHash
+    claim: ReportVerdictAndFmuHashes
     together: bool
 
     @property
@@ -152,16 +152,16 @@ def _is_fmu_report(page: Path) -> bool:
     return page.is_file() and _read_claim(page) is not None
 
 
-def _read_claim(page: Path) -> ReportVerdictAndHash | None:
+def _read_claim(page: Path) -> ReportVerdictAndFmuHashes | None:
     """Return the claim of a page about itself.
 
     Raises:
         PackageError: If it cannot be read.
     """
-    from mb2fmu.report import read_report_verdict_and_hash
+    from mb2fmu.report import read_report_verdict_and_fmu_hashes
 
     try:
-        return read_report_verdict_and_hash(page.read_bytes())
+        return read_report_verdict_and_fmu_hashes(page.read_bytes())
     except OSError as error:
         fault = Fault(error.strerror or str(error), str(page), "is it the right path?")
         raise PackageError("the report cannot be read:", [fault]) from error

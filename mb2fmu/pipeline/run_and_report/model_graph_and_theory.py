@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
-from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
@@ -34,7 +34,7 @@ def draw_model_graph(
 
 def quantities(
     model: AnyModel, *kinds: str, arguments: Mapping[str, Any] | None = None, observer: StageObserver | None = None
-) -> FormulationQuantities:
+) -> TheoryQuantities:
     """Return Kane's partial velocities and generalized forces, the parts of TMT, Lagrange's energies and terms.
 
     Args:
@@ -57,9 +57,9 @@ def quantities(
         >>> len(found.sections)
         1
     """
-    from mb2fmu.report.equation_display import formulation_quantity_html, formulation_quantity_text  # noqa: F401  register their displays
+    from mb2fmu.report.equation_display import theory_quantity_html, theory_quantity_text  # noqa: F401  register their displays
 
     stage = StageStopwatch(observer)
     _, read = load_and_import_model(model, arguments, stage)
     with stage("form quantities"):
-        return form_formulation_quantities(read, kinds)
+        return form_theory_quantities(read, kinds)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-    from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
+    from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.report import ValidationFigures
     from mb2fmu.report.pages.report_page_records import TheoryContent
@@ -56,18 +56,18 @@ def render_fmu_description(built: FmuBuildResult) -> bytes:
     )
 
 
-def _form_kane_quantities(mechanism: Mechanism) -> FormulationQuantities:
+def _form_kane_quantities(mechanism: Mechanism) -> TheoryQuantities:
     """Return Kane's quantities as they stand in a page."""
-    from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+    from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 
-    return form_formulation_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
+    return form_theory_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
 
 
 def form_graph_and_theory_content(
     mechanism: Mechanism,
     *,
     limited: bool,
-    form_quantities: Callable[[Mechanism], FormulationQuantities] = _form_kane_quantities,
+    form_quantities: Callable[[Mechanism], TheoryQuantities] = _form_kane_quantities,
 ) -> TheoryContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
@@ -78,8 +78,8 @@ def form_graph_and_theory_content(
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS
-    from mb2fmu.report.equation_display.formulation_quantity_html import form_formulation_quantity_blocks
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
+    from mb2fmu.report.equation_display.theory_quantity_html import form_theory_quantity_blocks
     from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
     from mb2fmu.report.pages.report_page_records import TheoryContent
 
@@ -93,7 +93,7 @@ def form_graph_and_theory_content(
     if len(mechanism.bodies) * len(mechanism.u) > MAX_PARTIAL_VELOCITIES:
         return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_quantities(mechanism)
-    blocks = form_formulation_quantity_blocks(
+    blocks = form_theory_quantity_blocks(
         quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
     )
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
@@ -146,7 +146,7 @@ class SharedPageContent:
         return ValidationFigures(validated.definition, self.equations, validated.result, self.motion)
 
     @cached_property
-    def kane_quantities(self) -> FormulationQuantities:
+    def kane_quantities(self) -> TheoryQuantities:
         """Kane's quantities."""
         return _form_kane_quantities(self._validated.mechanism)
 

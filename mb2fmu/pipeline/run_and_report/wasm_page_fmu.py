@@ -29,7 +29,7 @@ def build_page_fmu(built: FmuBuildResult) -> PageFmuData | None:
     if described.target.backend != "native":
         return None
     module = toolchain.compile_wasm_module(
-        emit_c.emit_wasm_module(built.sources, built.derivation.program_with_modes, described)
+        emit_c.emit_wasm_module_sources(built.sources, built.derivation.program_with_modes, described)
     )
     if module is None or len(module) > MAX_MODULE_BYTES:
         return None

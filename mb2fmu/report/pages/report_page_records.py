@@ -31,7 +31,7 @@ VerdictColour = Literal["good", "bad", "neutral"]
 
 
 @dataclass(frozen=True, slots=True)
-class ReportVerdictAndHash:
+class ReportVerdictAndFmuHashes:
     """What a report states about itself.
 
     Attributes:
@@ -54,7 +54,7 @@ class ReportVerdictAndHash:
 
 
 def _list_report_meta_elements(model: str, verdict: str, unit: str, core: str) -> Mapping[str, str]:
-    """Return names and contents of the ``meta`` elements that :func:`read_report_verdict_and_hash` reads."""
+    """Return names and contents of the ``meta`` elements that :func:`read_report_verdict_and_fmu_hashes` reads."""
     return {
         f"{_META_NAME_PREFIX}{name}": text
         for name, text in zip(_META_NAMES, (model, verdict, unit, core), strict=True)
@@ -62,12 +62,12 @@ def _list_report_meta_elements(model: str, verdict: str, unit: str, core: str) -
     }
 
 
-def read_report_verdict_and_hash(page: bytes) -> ReportVerdictAndHash | None:
+def read_report_verdict_and_fmu_hashes(page: bytes) -> ReportVerdictAndFmuHashes | None:
     """Read the verdict and the FMU's hash from a page; None if the page is no report of mb2fmu."""
     reader = _MetaElementReader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_META_NAME_PREFIX}{name}", "") for name in _META_NAMES}
-    claim = ReportVerdictAndHash(**found)
+    claim = ReportVerdictAndFmuHashes(**found)
     return claim if claim.model and (claim.unit or claim.core) else None
 
 

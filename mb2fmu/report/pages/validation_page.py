@@ -21,7 +21,7 @@ from mb2fmu.report.pages.report_page_records import (
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
-from mb2fmu.report.sections.measured_data_section import list_measurement_failures, list_measurement_rows
+from mb2fmu.report.sections.measured_data_section import describe_failed_measured_tables, list_measurement_rows
 from mb2fmu.validation.validation_result import ValidationResult
 from mb2fmu.visualization import Drawing, PlotSignals, render_animation_element, render_print_picture
 from mb2fmu.visualization.default_plots import choose_default_plots
@@ -170,9 +170,9 @@ def _form_report_page(
         verdict=validation_sections.form_verdict_text(
             result,
             [
-                *event_tables.list_event_failures(result),
-                *coverage_section.list_coverage_failures(result),
-                *list_measurement_failures(result.tables),
+                *event_tables.describe_event_failures(result),
+                *coverage_section.describe_coverage_failures(result),
+                *describe_failed_measured_tables(result.tables),
             ],
             "; ".join(filter(None, counts)),
         ),

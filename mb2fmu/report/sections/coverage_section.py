@@ -121,7 +121,7 @@ def _format_range(item: ExercisedQuantityResult) -> str:
     return f"{text} (all)" if item.is_whole_range else text
 
 
-def list_coverage_failures(result: ValidationResult) -> Iterable[str]:
+def describe_coverage_failures(result: ValidationResult) -> Iterable[str]:
     """Yield what failed, for headlines."""
     if result.perturbed_experiment is not None:
         yield from result.perturbed_experiment.refusals

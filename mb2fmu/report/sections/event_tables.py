@@ -43,7 +43,7 @@ def describe_event_verdict_counts(result: ValidationResult) -> str:
     return f"{passed} of {len(judged_events)} events as they should be" + (f", {left} not judged" if left else "")
 
 
-def list_event_failures(result: ValidationResult) -> Iterator[str]:
+def describe_event_failures(result: ValidationResult) -> Iterator[str]:
     """Yield what failed, for headlines: a sentence for each run."""
     for kind in dict.fromkeys(event.kind for event in result.all_events):
         wrong = [event for event in result.all_events if event.kind == kind and event.verdict == "failed"]

@@ -39,7 +39,7 @@ def list_measurement_rows(results: Sequence[MeasuredTableComparison]) -> dict[st
     }
 
 
-def list_measurement_failures(results: Sequence[MeasuredTableComparison]) -> tuple[str, ...]:
+def describe_failed_measured_tables(results: Sequence[MeasuredTableComparison]) -> tuple[str, ...]:
     """Return what failed, for a headline."""
     return tuple(
         f"{result.source}: not within its tolerances: {', '.join(_failed_columns(result))}"

@@ -9,7 +9,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load, Mechanism
-from mb2fmu.systems.splitting.exchanged_forces import find_motion_axes, make_variable_identifier
+from mb2fmu.systems.splitting.exchanged_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
 from mb2fmu.systems.splitting.state_dependencies import (
     MechanismStateDependencies,
     list_frames_turned_by_load,
@@ -83,7 +83,7 @@ def find_cut_joint(mechanism: Mechanism, name: str, is_outer_body: Sequence[int]
     if problems:
         faults = [Fault(problem, name, _FAULT_REMEDY) for problem in problems]
         raise CouplingError(f"{mechanism.declared.name} cannot be opened at {name}:", faults)
-    translation, rotation = find_motion_axes(mechanism, point, max(joint_frame, 0))
+    translation, rotation = find_axes_of_point_and_frame_motion(mechanism, point, max(joint_frame, 0))
     return replace(
         joint,
         joint_frame=joint_frame,

@@ -157,7 +157,7 @@ def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
     """Yield the force of the outer part on the inner one at the joint, along axes in which the inner one can move."""
     identifier, free_axes = (
         make_variable_identifier(cut.name),
-        find_motion_axes(cut.mechanism, cut.cut_indices[0], cut.joint_frame),
+        find_axes_of_point_and_frame_motion(cut.mechanism, cut.cut_indices[0], cut.joint_frame),
     )
     for quantity, letter, unit, axes in zip(("force", "torque"), "fm", ("N", "N.m"), free_axes, strict=True):
         for axis, is_free in zip(AXES, axes, strict=True):
@@ -167,7 +167,7 @@ def _list_joint_wrench(cut: MechanismCut) -> Iterator[ExchangedForce]:
                 yield ExchangedForce(name, symbol, unit, 0, 1, output, terminal_kinds=("inflow", "inflow"))
 
 
-def find_motion_axes(mechanism: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
+def find_axes_of_point_and_frame_motion(mechanism: Mechanism, point: int, frame: int) -> tuple[list[bool], list[bool]]:
     """Find the axes of N along which a point moves, and about which a frame turns."""
     numeric = MechanismEvaluator(mechanism)
     random = np.random.default_rng(0)

@@ -23,12 +23,12 @@ from mb2fmu.compiler.program.scalar_program import (
 )
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu import packaged_templates
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature, PrintedCFunction
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunction, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newton_bodies
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files
-from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.targets.target_model_description import TargetModelDescription
@@ -156,7 +156,7 @@ def _print_external_function(
             place for block, its in zip(function.outputs, places, strict=True) if block in blocks for place in its
         ]
         return print_function_with_loops(
-            graph, FunctionSignature(f"external_{name}", _C_PARAMETERS, _LEAF_EXPRESSIONS), outputs, names
+            graph, PrintedCFunctionSignature(f"external_{name}", _C_PARAMETERS, _LEAF_EXPRESSIONS), outputs, names
         )
 
     whole = c_function(function.entry, function.outputs)

@@ -18,7 +18,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_points
-from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckScenario, choose_step_scenario
+from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckStart, choose_step_check_start
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
@@ -45,7 +45,7 @@ _CLOSURE_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class ApiCallScenario:
+class ApiCheckPoint:
     """Place and values of the calls; the same for all interface types of an FMU.
 
     Attributes:
@@ -76,7 +76,7 @@ class ApiCallScenario:
     derivatives_in_new_modes: DirectionalDifferences | None
     by_parameters: DirectionalDifferences | None
     extreme_points: tuple[ExtremeEvaluationPoint, ...] = ()
-    steps: StepCheckScenario | None = None
+    steps: StepCheckStart | None = None
 
     @property
     def point(self) -> FiniteDifferencePoint:
@@ -89,14 +89,14 @@ class ApiCallScenario:
         return self.derivatives_in_new_modes if kind == "ModelExchange" else self.derivatives_in_old_modes
 
 
-def choose_api_call_scenario(
+def choose_api_check_point(
     definition: DeclaredModelContent,
     default: ReferenceRun,
     reference: ReferenceRun,
     experiment_settings: ExperimentValues,
     description: FmuDescription,
     limits: ErrorBounds,
-) -> ApiCallScenario:
+) -> ApiCheckPoint:
     """Choose the point, half-way through the perturbed experiment, and the parameters to change there.
 
     The point is earlier where the motion is sensitive: the FMU evaluates at its own state, and its values are
@@ -126,7 +126,7 @@ def choose_api_call_scenario(
         FiniteDifferencePoint(row, inputs, run.parameters),
         FiniteDifferencePoint(row, inputs, tuple(values)),
     )
-    return ApiCallScenario(
+    return ApiCheckPoint(
         reference=reference,
         experiment_settings=experiment_settings,
         row=row,
@@ -140,7 +140,7 @@ def choose_api_call_scenario(
         ),
         by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, point_before, tuned)),
         extreme_points=choose_extreme_points(definition, reference, row, settable, compute_largest_rates(reference)),
-        steps=choose_step_scenario(definition, reference, row, limits, settable),
+        steps=choose_step_check_start(definition, reference, row, limits, settable),
     )
 
 
@@ -233,13 +233,13 @@ class ApiCallPlanner:
     """What the calls for one interface type of an FMU are planned from.
 
     Attributes:
-        scenario: Where the calls are made.
+        check_point: Where the calls are made.
         definition: The checked model.
         description: Of the FMU.
         plan: Names of what is read and set; its sequences are not there yet.
     """
 
-    scenario: ApiCallScenario
+    check_point: ApiCheckPoint
     definition: DeclaredModelContent
     description: FmuDescription
     plan: ApiCallPlan
@@ -258,7 +258,7 @@ class ApiCallPlanner:
         return (
             ApiCallSequence()
             .with_operation("begin", PERTURBED_EXPERIMENT_INDEX)
-            .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, self.scenario.row, label="rows before")
+            .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, self.check_point.row, label="rows before")
         )
 
     def form_parameter_change_call(self) -> tuple[Any, ...]:
@@ -266,15 +266,15 @@ class ApiCallPlanner:
         return (
             "tune",
             self.list_references(self.plan.tuned_parameters),
-            [self.scenario.changed_parameters[i] for i in self.scenario.tuned_parameters],
+            [self.check_point.changed_parameters[i] for i in self.check_point.tuned_parameters],
         )
 
 
 def make_api_check_planner(
-    scenario: ApiCallScenario, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
+    check_point: ApiCheckPoint, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlanner:
     """Return what the calls for one interface type of an FMU are planned from."""
-    variables, reference = description.variables, scenario.reference
+    variables, reference = description.variables, check_point.reference
     free = [p.name for p in definition.parameters if not p.calculated]
     states, rates = (
         zip(*description.state_derivative_pairs, strict=True) if description.state_derivative_pairs else ((), ())
@@ -291,13 +291,13 @@ def make_api_check_planner(
         rates=rates,
         unknowns=(*rates, *outputs),
         inputs=reference.experiment.input_names,
-        tuned_parameters=tuple(free[k] for k in scenario.tuned_parameters),
+        tuned_parameters=tuple(free[k] for k in check_point.tuned_parameters),
         differentiated_outputs=tuple(compared) if has_output_derivatives else (),
         discrete_parameters=discrete,
         discrete_start_values={t: _read_start_values(description, names) for t, names in discrete.items()},
         nominals={v.name: nominal for v in description.model.states if (nominal := v.number("nominal")) is not None},
     )
-    return ApiCallPlanner(scenario, definition, description, plan)
+    return ApiCallPlanner(check_point, definition, description, plan)
 
 
 def list_state_and_input_changes(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario, compute_largest_rates
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, compute_largest_rates
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import start_flow_in_modes
 from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_fmu_switch_modes
@@ -43,7 +43,7 @@ class ApiCheckComparison:
 
     Attributes:
         definition: The checked model.
-        scenario: Where the calls were made.
+        check_point: Where the calls were made.
         plan: The requested calls.
         limits: Bounds of the perturbed experiment.
         simulation: The FMU's uninterrupted run of it.
@@ -52,7 +52,7 @@ class ApiCheckComparison:
     """
 
     definition: DeclaredModelContent
-    scenario: ApiCallScenario
+    check_point: ApiCheckPoint
     plan: ApiCallPlan
     limits: ErrorBounds
     simulation: FmuSimulationResult
@@ -60,27 +60,27 @@ class ApiCheckComparison:
     modes: dict[int, SwitchModes] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rates = compute_largest_rates(self.scenario.reference)
-        self.modes = find_fmu_switch_modes(self.scenario.reference, self.limits, self.simulation)
+        self.rates = compute_largest_rates(self.check_point.reference)
+        self.modes = find_fmu_switch_modes(self.check_point.reference, self.limits, self.simulation)
 
     @property
     def agreement(self) -> float:
         """The largest relative difference from the reference that is no fault."""
-        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.scenario.reference.experiment.tolerance
+        return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.check_point.reference.experiment.tolerance
 
     @property
     def run_parameters(self) -> tuple[float, ...]:
         """The free parameters of the perturbed experiment."""
-        return self.scenario.reference.experiment.parameters
+        return self.check_point.reference.experiment.parameters
 
     def magnitudes(self) -> Floats:
         """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
-        reference = self.scenario.reference
+        reference = self.check_point.reference
         return np.asarray(np.maximum(np.max(np.abs(reference.trajectory.values), axis=0), reference.scales))
 
     def state_places(self) -> dict[str, int]:
         """Return name of a state of the reference → its place in x."""
-        reference = self.scenario.reference
+        reference = self.check_point.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
     def find_modes(self, point: int) -> SwitchModes | None:
@@ -89,7 +89,7 @@ class ApiCheckComparison:
         While it sticks an integrator leaves a slip of round-off (a block on a plate that shakes), which is none. An FMU
         that slides is off by the whole difference then.
         """
-        modes, reference = self.modes.get(point), self.scenario.reference
+        modes, reference = self.modes.get(point), self.check_point.reference
         numeric, run = reference.numeric, reference.experiment
         if modes is not None or not reference.modes or not isinstance(numeric, HybridEquations):
             return modes
@@ -106,7 +106,7 @@ class ApiCheckComparison:
         self, values: Mapping[str, float], row: int, parameters: Sequence[float], error_table: BoundedDifferences
     ) -> None:
         """Compare parameters (calculated ones too) and inputs with the values that were set."""
-        scenario, experiment_settings = self.scenario, self.scenario.experiment_settings
+        check_point, experiment_settings = self.check_point, self.check_point.experiment_settings
         free = [p.name for p in self.definition.parameters if not p.calculated]
         for name, value in zip(free, parameters, strict=True):
             if name in experiment_settings.overridden_values and name in values:
@@ -114,7 +114,7 @@ class ApiCheckComparison:
         for name, value in evaluate_calculated_parameters(self.definition, parameters).items():
             if name in values and set(free) <= set(values):
                 error_table.add(abs(values[name] - value), 1e-12 * abs(value) + 1e-300, name)
-        for name, value in zip(self.plan.inputs, scenario.reference.experiment.inputs_at(row).tolist(), strict=True):
+        for name, value in zip(self.plan.inputs, check_point.reference.experiment.inputs_at(row).tolist(), strict=True):
             error_table.add_identical(values[name], value, name)
 
     def compare_rates_and_outputs(
@@ -137,7 +137,7 @@ class ApiCheckComparison:
             parameters_before: Parameters before the event just now, the modes behind which are the FMU's; None: there
                 was none.
         """
-        reference, (row, modes) = self.scenario.reference, point_and_modes
+        reference, (row, modes) = self.check_point.reference, point_and_modes
         numeric, run = reference.numeric, reference.experiment
         x = np.array([values[reference.trajectory.names[c]] for c in reference.state_columns])
         t = float(run.time[row])

@@ -12,7 +12,7 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlan,
     ApiCallPlanner,
-    ApiCallScenario,
+    ApiCheckPoint,
     make_api_check_planner,
 )
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
@@ -69,12 +69,12 @@ class ApiCheck:
 
 def _plan_extreme_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     """Return the call that evaluates the FMU at points beyond the experiments."""
-    points, variables = planner.scenario.extreme_points, planner.description.variables
+    points, variables = planner.check_point.extreme_points, planner.description.variables
     if not points:
         return None
     call = make_extreme_points_operation(
         points,
-        planner.scenario.reference,
+        planner.check_point.reference,
         {name: variable.reference for name, variable in variables.items()},
         list_settable_names(planner.description),
         [p.name for p in planner.definition.parameters if not p.calculated],
@@ -87,7 +87,7 @@ def _compare_extremes(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare x' and outputs at points beyond the experiments with the reference's at the FMU's own state."""
-    reference, names = comparison.scenario.reference, comparison.plan.real_variables
+    reference, names = comparison.check_point.reference, comparison.plan.real_variables
     values = [each if isinstance(each, str) else dict(zip(names, each, strict=True)) for each in recorded["points"]]
     outputs = [k for k, v in enumerate(reference.variables) if v.kind == "output"]
     largest = np.max(np.abs(reference.trajectory.values), axis=0)[outputs]
@@ -95,16 +95,16 @@ def _compare_extremes(
     sizes = enlarge_sizes_of_zeros(comparison.magnitudes()[outputs], largest, units, reference.work_scale)
     sizes = np.concatenate([comparison.rates, sizes])
     rates = dict(zip(comparison.plan.states, comparison.plan.rates, strict=True))
-    compare_extreme_points(comparison.scenario.extreme_points, values, reference, rates, sizes, error_table)
+    compare_extreme_points(comparison.check_point.extreme_points, values, reference, rates, sizes, error_table)
 
 
 def _make_step_planner(planner: ApiCallPlanner) -> UnusualStepPlanner | None:
     """Return the planner of tiny and long steps; None if there are none, or the FMU allows no other step size."""
-    scenario, description, kind = planner.scenario.steps, planner.description, planner.plan.kind
-    if scenario is None or (kind == "CoSimulation" and not description.any_step):
+    step_start, description, kind = planner.check_point.steps, planner.description, planner.plan.kind
+    if step_start is None or (kind == "CoSimulation" and not description.any_step):
         return None
     settable = list_settable_names(description)
-    return UnusualStepPlanner(scenario, planner.definition, description, settable, kind)
+    return UnusualStepPlanner(step_start, planner.definition, description, settable, kind)
 
 
 def _plan_step_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
@@ -115,8 +115,8 @@ def _plan_step_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
 
 def _compare_steps(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
     """Compare tiny and long steps from another start time with the reference."""
-    assert comparison.scenario.steps is not None
-    UnusualStepComparison(comparison.scenario.steps, error_table).compare_steps(recorded)
+    assert comparison.check_point.steps is not None
+    UnusualStepComparison(comparison.check_point.steps, error_table).compare_steps(recorded)
 
 
 def _plan_solver_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
@@ -127,8 +127,8 @@ def _plan_solver_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
 
 def _compare_solvers(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
     """Compare a step by each solver that the FMU offers with the reference."""
-    assert comparison.scenario.steps is not None
-    UnusualStepComparison(comparison.scenario.steps, error_table).compare_solvers(recorded)
+    assert comparison.check_point.steps is not None
+    UnusualStepComparison(comparison.check_point.steps, error_table).compare_solvers(recorded)
 
 
 def _plan_ramp_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
@@ -139,8 +139,8 @@ def _plan_ramp_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
 
 def _compare_ramps(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
     """Compare a step along ramps of the inputs with the reference, and what was saved with that."""
-    assert comparison.scenario.steps is not None
-    UnusualStepComparison(comparison.scenario.steps, error_table).compare_ramps(recorded)
+    assert comparison.check_point.steps is not None
+    UnusualStepComparison(comparison.check_point.steps, error_table).compare_ramps(recorded)
 
 
 DIRECTIONAL = ApiCheck(
@@ -180,17 +180,17 @@ _API_CHECKS = (
 
 
 def plan_api_calls(
-    scenario: ApiCallScenario, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
+    check_point: ApiCheckPoint, definition: DeclaredModelContent, description: FmuDescription, kind: InterfaceType
 ) -> ApiCallPlan:
     """Return the calls of all families for one interface type of an FMU."""
-    planner = make_api_check_planner(scenario, definition, description, kind)
+    planner = make_api_check_planner(check_point, definition, description, kind)
     sequences = {check.name: check.plan(planner) for check in _API_CHECKS}
     return replace(planner.plan, sequences={name: calls for name, calls in sequences.items() if calls is not None})
 
 
 def compare_api_checks(
     definition: DeclaredModelContent,
-    scenario: ApiCallScenario,
+    check_point: ApiCheckPoint,
     plan: ApiCallPlan,
     fmu_result: FmuProcessResult,
     limits: ErrorBounds,
@@ -199,12 +199,12 @@ def compare_api_checks(
 
     Args:
         definition: The checked model.
-        scenario: Where the calls were made.
+        check_point: Where the calls were made.
         plan: The requested calls.
         fmu_result: Results of the FMU: the last of its experiments is the perturbed one.
         limits: Bounds of the perturbed experiment.
     """
-    comparison = ApiCheckComparison(definition, scenario, plan, limits, fmu_result.simulations[-1])
+    comparison = ApiCheckComparison(definition, check_point, plan, limits, fmu_result.simulations[-1])
     return tuple(_iterate_results(comparison, fmu_result.recorded_values))
 
 
@@ -232,7 +232,7 @@ def _explain_missing_calls(check: ApiCheck, comparison: ApiCheckComparison) -> s
     """Return why calls were not made; empty where they do not exist for this interface type or version."""
     if not check.reported_if_absent or (check.kind and check.kind != comparison.plan.kind):
         return ""
-    if check is DIRECTIONAL and comparison.scenario.derivatives_before_change is None:
+    if check is DIRECTIONAL and comparison.check_point.derivatives_before_change is None:
         return "the reference has no derivatives there"
     return _NOT_OFFERED
 

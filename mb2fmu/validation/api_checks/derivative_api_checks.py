@@ -30,8 +30,8 @@ Floats = npt.NDArray[np.float64]
 
 def _provides_derivatives(planner: ApiCallPlanner) -> bool:
     """Return whether the FMU offers directional derivatives that the reference knows, too."""
-    scenario, plan = planner.scenario, planner.plan
-    is_known = scenario.derivatives_before_change and scenario.derivatives_after_change(plan.kind)
+    check_point, plan = planner.check_point, planner.plan
+    is_known = check_point.derivatives_before_change and check_point.derivatives_after_change(plan.kind)
     return bool(planner.capabilities.directional and plan.states and plan.unknowns and is_known)
 
 
@@ -44,10 +44,10 @@ def plan_directional_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequenc
     """Return the calls for derivatives by states and inputs, before and after a change of parameters."""
     if not _provides_derivatives(planner):
         return None
-    scenario, states = planner.scenario, planner.plan.states
+    check_point, states = planner.check_point, planner.plan.states
     unknown, known = planner.list_references(planner.plan.unknowns), _list_known_references(planner)
-    directions = scenario.derivatives_before_change, scenario.derivatives_after_change(planner.plan.kind)
-    before, after = (list_state_and_input_changes(d, scenario.reference, states) for d in directions if d)
+    directions = check_point.derivatives_before_change, check_point.derivatives_after_change(planner.plan.kind)
+    before, after = (list_state_and_input_changes(d, check_point.reference, states) for d in directions if d)
     return (
         planner.plan_calls_to_point()
         .with_operation("directional", unknown, known, before, label="before")
@@ -60,13 +60,13 @@ def compare_directional_derivatives(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare directional derivatives with differences of the reference, before and after parameters change."""
-    assert comparison.scenario.derivatives_before_change is not None
-    after_change = comparison.scenario.derivatives_after_change(comparison.plan.kind)
+    assert comparison.check_point.derivatives_before_change is not None
+    after_change = comparison.check_point.derivatives_after_change(comparison.plan.kind)
     assert after_change is not None
-    parameters_before, parameters_after = comparison.run_parameters, comparison.scenario.changed_parameters
+    parameters_before, parameters_after = comparison.run_parameters, comparison.check_point.changed_parameters
     _compare_partial_derivatives(
         comparison,
-        comparison.scenario.derivatives_before_change,
+        comparison.check_point.derivatives_before_change,
         np.array(recorded["before"]),
         error_table,
         "",
@@ -100,15 +100,15 @@ def compare_adjoint_derivatives(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare adjoint derivatives times directions with differences of the reference."""
-    assert comparison.scenario.derivatives_before_change is not None
-    after_change = comparison.scenario.derivatives_after_change(comparison.plan.kind)
+    assert comparison.check_point.derivatives_before_change is not None
+    after_change = comparison.check_point.derivatives_after_change(comparison.plan.kind)
     assert after_change is not None
     for directions, derivatives, situation, parameters in (
-        (comparison.scenario.derivatives_before_change, recorded["before"], "", comparison.run_parameters),
-        (after_change, recorded["after"], " after parameters changed", comparison.scenario.changed_parameters),
+        (comparison.check_point.derivatives_before_change, recorded["before"], "", comparison.run_parameters),
+        (after_change, recorded["after"], " after parameters changed", comparison.check_point.changed_parameters),
     ):
         changes = np.array(
-            list_state_and_input_changes(directions, comparison.scenario.reference, comparison.plan.states)
+            list_state_and_input_changes(directions, comparison.check_point.reference, comparison.plan.states)
         )
         _compare_partial_derivatives(
             comparison, directions, changes @ np.array(derivatives).T, error_table, situation, parameters
@@ -117,11 +117,11 @@ def compare_adjoint_derivatives(
 
 def plan_parameter_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     """Return the calls for derivatives by the parameters that are changed during the run."""
-    scenario, tuned = planner.scenario, planner.list_references(planner.plan.tuned_parameters)
-    if not (_provides_derivatives(planner) and tuned and scenario.by_parameters):
+    check_point, tuned = planner.check_point, planner.list_references(planner.plan.tuned_parameters)
+    if not (_provides_derivatives(planner) and tuned and check_point.by_parameters):
         return None
-    sizes = scenario.by_parameters.parameters[:, list(scenario.tuned_parameters)].tolist()
-    changes = list_state_and_input_changes(scenario.by_parameters, scenario.reference, planner.plan.states)
+    sizes = check_point.by_parameters.parameters[:, list(check_point.tuned_parameters)].tolist()
+    changes = list_state_and_input_changes(check_point.by_parameters, check_point.reference, planner.plan.states)
     # A state that the reference does not have cannot be moved.
     rows = [[*a, *b] for a, b in zip(changes, sizes, strict=True)] if changes else sizes[:-1]
     known = [*_list_known_references(planner), *tuned] if changes else tuned
@@ -133,8 +133,8 @@ def compare_parameter_derivatives(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare derivatives by parameters with differences of the reference."""
-    assert comparison.scenario.by_parameters is not None
-    directions = comparison.scenario.by_parameters
+    assert comparison.check_point.by_parameters is not None
+    directions = comparison.check_point.by_parameters
     _compare_partial_derivatives(
         comparison,
         directions,
@@ -157,9 +157,9 @@ def compare_output_derivatives(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
-    reference = comparison.scenario.reference
+    reference = comparison.check_point.reference
     try:
-        expected, uncertainty = compute_variable_time_derivatives(reference, comparison.scenario.point)
+        expected, uncertainty = compute_variable_time_derivatives(reference, comparison.check_point.point)
     except (ValidationError, ArithmeticError, ValueError):
         return
     values, time = reference.trajectory.values, reference.experiment.time
@@ -190,8 +190,8 @@ def _compare_partial_derivatives(
 
     ``parameters``: free ones at that point.
     """
-    reference, places = comparison.scenario.reference, comparison.state_places()
-    names, row = comparison.simulation.names, comparison.scenario.row
+    reference, places = comparison.check_point.reference, comparison.state_places()
+    names, row = comparison.simulation.names, comparison.check_point.row
     columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
     x, attractor_rate = comparison.simulation.values[row, columns], choose_stabilization_rate(comparison.definition)
     largest, stabilization_effect = (

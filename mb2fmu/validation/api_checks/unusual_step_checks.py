@@ -47,7 +47,7 @@ _MIN_ROWS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class StepCheckScenario:
+class StepCheckStart:
     """Where the steps begin, and what the reference says of their ends.
 
     Attributes:
@@ -97,9 +97,9 @@ class StepCheckScenario:
         return np.maximum(np.abs(end - self.start), self.reference.state_scales)
 
 
-def choose_step_scenario(
+def choose_step_check_start(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
-) -> StepCheckScenario | None:
+) -> StepCheckStart | None:
     """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.
 
     Args:
@@ -124,7 +124,7 @@ def choose_step_scenario(
         return None
     if not np.all(np.isfinite(step_ends)):
         return None
-    scenario = StepCheckScenario(
+    step_start = StepCheckStart(
         reference=reference,
         row=first,
         last_row=row,
@@ -135,18 +135,18 @@ def choose_step_scenario(
         ramp_end=None,
         long_bounds=limits.values[row, columns],
     )
-    return replace(scenario, ramp_end=_find_ramp_end(scenario)) if len(ramps) else scenario
+    return replace(step_start, ramp_end=_find_ramp_end(step_start)) if len(ramps) else step_start
 
 
-def _find_ramp_end(scenario: StepCheckScenario) -> Floats | None:
+def _find_ramp_end(step_start: StepCheckStart) -> Floats | None:
     """Return the states behind the ramps, extrapolated; None where they do not converge to within their bounds."""
     coarse: Floats | None = None
     for parts in _RAMP_PARTS:
         try:
-            fine_end = _follow_ramp(scenario, parts)
+            fine_end = _follow_ramp(step_start, parts)
         except (ValidationError, ArithmeticError, ValueError):
             return None
-        if coarse is not None and np.all(np.abs(fine_end - coarse) <= scenario.step_bounds(fine_end)):
+        if coarse is not None and np.all(np.abs(fine_end - coarse) <= step_start.step_bounds(fine_end)):
             return np.asarray(fine_end + (fine_end - coarse) / 3.0)
         coarse = fine_end
     return None
@@ -181,21 +181,21 @@ def _plan_following_steps(reference: ReferenceRun, times: Sequence[float], input
     return np.asarray(motion[:, :-1])
 
 
-def _follow_ramp(scenario: StepCheckScenario, parts: int) -> Floats:
+def _follow_ramp(step_start: StepCheckStart, parts: int) -> Floats:
     """Return the states behind the ramps, which are followed in equal parts with the inputs of their middles."""
-    run = scenario.reference.experiment
-    shares = np.arange(parts + 1) / parts * scenario.ramp_time
+    run = step_start.reference.experiment
+    shares = np.arange(parts + 1) / parts * step_start.ramp_time
     middles = 0.5 * (shares[1:] + shares[:-1])
-    inputs = run.inputs[scenario.row] + middles[:, None] * scenario.ramps
-    times = (float(run.time[scenario.row]) + shares).tolist()
-    return np.asarray(_plan_following_steps(scenario.reference, times, inputs, scenario.start)[-1])
+    inputs = run.inputs[step_start.row] + middles[:, None] * step_start.ramps
+    times = (float(run.time[step_start.row]) + shares).tolist()
+    return np.asarray(_plan_following_steps(step_start.reference, times, inputs, step_start.start)[-1])
 
 
 class UnusualStepPlanner:
     """Forms the calls.
 
     Args:
-        scenario: Where the steps begin.
+        step_start: Where the steps begin.
         definition: The checked model.
         description: Of the FMU.
         settable: FMU names that can be set before a run.
@@ -204,39 +204,39 @@ class UnusualStepPlanner:
 
     def __init__(
         self,
-        scenario: StepCheckScenario,
+        step_start: StepCheckStart,
         definition: DeclaredModelContent,
         description: FmuDescription,
         settable: frozenset[str],
         kind: InterfaceType,
     ) -> None:
-        self._scenario, run = scenario, scenario.reference.experiment
+        self._step_start, run = step_start, step_start.reference.experiment
         self._description, self._kind = description, kind
         self._references = {name: variable.reference for name, variable in description.variables.items()}
         free = [p.name for p in definition.parameters if not p.calculated]
         starts = dict(zip(free, run.parameters, strict=True))
-        starts |= dict(zip(scenario.state_names, scenario.start.tolist(), strict=True))
+        starts |= dict(zip(step_start.state_names, step_start.start.tolist(), strict=True))
         self._start_settings = {name: value for name, value in starts.items() if name in settable}
-        self._state_references = [self._references[name] for name in scenario.state_names]
+        self._state_references = [self._references[name] for name in step_start.state_names]
         self._inputs = [self._references[name] for name in run.input_names]
-        self._begin, self._step = float(run.time[scenario.row]), run.step
+        self._begin, self._step = float(run.time[step_start.row]), run.step
         self._stop = self._begin + 2.0 * float(run.time[-1])
 
     def _plan_opening(self, tolerance_part: float = 1.0, **further: float) -> list[Any]:
-        """Return the call that begins at the state of the scenario, with further parameters."""
+        """Return the call that begins at the state where the steps begin, with further parameters."""
         settings = {**self._start_settings, **further}
         experiment = {
             "begin": self._begin,
             "stop": self._stop,
-            "tolerance": tolerance_part * self._scenario.reference.experiment.tolerance,
+            "tolerance": tolerance_part * self._step_start.reference.experiment.tolerance,
             "starts": {"references": [self._references[name] for name in settings], "values": list(settings.values())},
             "inputs": self._inputs,
         }
-        return ["open", experiment, self._scenario.inputs]
+        return ["open", experiment, self._step_start.inputs]
 
     def _plan_following_steps(self, times: Sequence[float], rows: Sequence[int], *, ramped: bool = False) -> list[Any]:
         """Return the call that steps from time to time; along ramps no input is set."""
-        inputs: list[float] = [] if ramped else self._scenario.inputs
+        inputs: list[float] = [] if ramped else self._step_start.inputs
         points = [[time, *inputs] for time in times]
         return [
             "follow",
@@ -250,7 +250,7 @@ class UnusualStepPlanner:
     def plan_steps(self) -> ApiCallSequence:
         """Return tiny steps, one to the next communication point, and a long one."""
         tiny = [self._begin + k * TINY_STEP_FRACTION * self._step for k in range(TINY_STEPS)]
-        times = [*tiny, *self._scenario.times]
+        times = [*tiny, *self._step_start.times]
         follow = self._plan_following_steps(times, [0, *range(len(tiny), len(times))])
         return ApiCallSequence().with_operation(*self._plan_opening()).with_operation(*follow, label=_STEPS)
 
@@ -276,12 +276,12 @@ class UnusualStepPlanner:
         """
         can_ramp = self._kind == "CoSimulation" and self._description.version == 2
         can_ramp = can_ramp and self._description.model.flag(self._kind, "canInterpolateInputs")
-        if not can_ramp or self._scenario.ramp_end is None:
+        if not can_ramp or self._step_start.ramp_end is None:
             return None
         capabilities = self._description.capabilities[self._kind]
-        ramp = ["ramp", self._inputs, self._scenario.ramps.tolist()]
+        ramp = ["ramp", self._inputs, self._step_start.ramps.tolist()]
         flat = ["ramp", self._inputs, [0.0] * len(self._inputs)]
-        step = self._plan_following_steps([self._begin, self._begin + self._scenario.ramp_time], [0, 1], ramped=True)
+        step = self._plan_following_steps([self._begin, self._begin + self._step_start.ramp_time], [0, 1], ramped=True)
         calls = (
             ApiCallSequence()
             .with_operation(*self._plan_opening())
@@ -339,52 +339,52 @@ def _find_solver_selection_parameter(description: FmuDescription) -> _SolverSele
 class UnusualStepComparison:
     """Compares recorded states with the reference's."""
 
-    def __init__(self, scenario: StepCheckScenario, error_table: BoundedDifferences) -> None:
-        self._scenario, self._table = scenario, error_table
+    def __init__(self, step_start: StepCheckStart, error_table: BoundedDifferences) -> None:
+        self._step_start, self._table = step_start, error_table
 
     def compare_steps(self, recorded: Mapping[str, Any]) -> None:
         """Compare the states behind tiny steps, a communication step and a long step."""
         start, *step_ends = np.array(recorded[_STEPS])
         if not self._has_expected_start(start):
             return
-        scenario = self._scenario
+        step_start = self._step_start
         texts = (f"{TINY_STEPS} steps of {TINY_STEP_FRACTION:g} of the step size", "one step", "one long step")
-        for end, expected, text in zip(step_ends, scenario.ends, texts, strict=True):
-            allowed = scenario.step_bounds(expected)
+        for end, expected, text in zip(step_ends, step_start.ends, texts, strict=True):
+            allowed = step_start.step_bounds(expected)
             if text == texts[-1]:
-                allowed = np.maximum(allowed, scenario.long_bounds)
+                allowed = np.maximum(allowed, step_start.long_bounds)
             self._add(end, expected, allowed, text)
 
     def compare_solvers(self, recorded: Mapping[str, Any]) -> None:
         """Compare one step by each solver."""
-        expected = self._scenario.ends[1]
+        expected = self._step_start.ends[1]
         for name, answers in recorded.items():
             if isinstance(answers, str):
                 self._table.left_out_count += 1
                 continue
             (start, coarse_end), (_, fine_end) = (np.array(answers[3]), np.array(answers[7]))
             if self._has_expected_start(start):
-                bounds = self._scenario.step_bounds(expected)
+                bounds = self._step_start.step_bounds(expected)
                 self._compare_finer_end(coarse_end, fine_end, expected, bounds, f"one step by {name}")
 
     def compare_ramps(self, recorded: Mapping[str, Any]) -> None:
         """Compare a step along ramps; what was saved and restored before it, to the bit."""
         (start, end), (_, fine_end) = np.array(recorded[_RAMPS]), np.array(recorded[_FINER_RAMPS])
-        scenario = self._scenario
-        if scenario.ramp_end is not None and self._has_expected_start(start):
-            bounds = 2.0 * scenario.step_bounds(scenario.ramp_end)
-            self._compare_finer_end(end, fine_end, scenario.ramp_end, bounds, "one step along ramps of the inputs")
+        step_start = self._step_start
+        if step_start.ramp_end is not None and self._has_expected_start(start):
+            bounds = 2.0 * step_start.step_bounds(step_start.ramp_end)
+            self._compare_finer_end(end, fine_end, step_start.ramp_end, bounds, "one step along ramps of the inputs")
         for label in ("restored", "read from bytes"):
             if label in recorded:
                 for name, value, before in zip(
-                    scenario.state_names, recorded[label][-1], recorded[_RAMPS][-1], strict=True
+                    step_start.state_names, recorded[label][-1], recorded[_RAMPS][-1], strict=True
                 ):
                     self._table.add_identical(value, before, f"{name} after ramps, {label}")
 
     def _has_expected_start(self, start: Floats) -> bool:
         """Return whether the FMU began where the reference does; it may put loops together in another way."""
-        scales = np.maximum(np.abs(self._scenario.start), self._scenario.reference.state_scales)
-        if np.all(np.abs(start - self._scenario.start) <= _START_AGREEMENT * scales):
+        scales = np.maximum(np.abs(self._step_start.start), self._step_start.reference.state_scales)
+        if np.all(np.abs(start - self._step_start.start) <= _START_AGREEMENT * scales):
             return True
         self._table.left_out_count += 1
         return False
@@ -395,13 +395,13 @@ class UnusualStepComparison:
         """Compare the finer of two ends; none that is too coarse for such a motion."""
         difference = np.max(np.abs(fine_end - coarse_end) / bounds)
         allowed = (1.0 + _INTEGRATION_FACTOR * difference) * bounds
-        if np.any(allowed > MAX_INFORMATIVE_FRACTION * self._scenario.step_sizes(expected)):
+        if np.any(allowed > MAX_INFORMATIVE_FRACTION * self._step_start.step_sizes(expected)):
             self._table.left_out_count += 1
             return
         self._add(fine_end, expected, allowed, text)
 
     def _add(self, values: Floats, expected: Floats, allowed: Floats, text: str) -> None:
         """Compare the states at one point."""
-        names = self._scenario.state_names
+        names = self._step_start.state_names
         for name, difference, bound in zip(names, np.abs(values - expected).tolist(), allowed.tolist(), strict=True):
             self._table.add(difference, bound, f"{name} behind {text}", is_integrated=True)

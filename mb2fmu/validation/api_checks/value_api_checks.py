@@ -29,7 +29,7 @@ def plan_value_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     calls = (
         calls.with_operation("begin", PERTURBED_EXPERIMENT_INDEX)
         .with_operation("get", real_references, label="start")
-        .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, planner.scenario.row, label="rows")
+        .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, 0, planner.check_point.row, label="rows")
         .with_operation("get", real_references, label="end")
     )
     if plan.kind == "ModelExchange" and plan.nominals:
@@ -41,7 +41,7 @@ def plan_value_calls(planner: ApiCallPlanner) -> ApiCallSequence:
 
 def compare_values(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
     """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
-    run, row = comparison.scenario.reference.experiment, comparison.scenario.row
+    run, row = comparison.check_point.reference.experiment, comparison.check_point.row
     time, names = run.time, comparison.simulation.names
     error_table.add_identical_rows(
         recorded["rows"], comparison.simulation.values[1 : row + 1], names, time[1 : row + 1]
@@ -66,14 +66,14 @@ def compare_values(comparison: ApiCheckComparison, recorded: RecordedValues, err
 
 def plan_parameter_tuning_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     """Return the calls that change parameters during the run and step on."""
-    scenario, real_references = planner.scenario, planner.list_references(planner.plan.real_variables)
-    last = scenario.row + scenario.steps_after
+    check_point, real_references = planner.check_point, planner.list_references(planner.plan.real_variables)
+    last = check_point.row + check_point.steps_after
     return (
         planner.plan_calls_to_point()
         .with_operation(*planner.form_parameter_change_call())
         .with_operation("get", planner.list_references(planner.plan.tuned_parameters), label="parameters")
         .with_operation("get", real_references, label="after the change")
-        .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, scenario.row, last, label="rows")
+        .with_operation("steps", PERTURBED_EXPERIMENT_INDEX, check_point.row, last, label="rows")
         .with_operation("get", real_references, label="end")
     )
 
@@ -82,31 +82,31 @@ def compare_parameter_tuning(
     comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
-    scenario = comparison.scenario
-    expected = [scenario.changed_parameters[i] for i in scenario.tuned_parameters]
+    check_point = comparison.check_point
+    expected = [check_point.changed_parameters[i] for i in check_point.tuned_parameters]
     for name, recorded_value, set_value in zip(
         comparison.plan.tuned_parameters, recorded["parameters"], expected, strict=True
     ):
         error_table.add_identical(recorded_value, set_value, name)
-    if not scenario.tuned_parameters:
+    if not check_point.tuned_parameters:
         return
     values = dict(zip(comparison.plan.real_variables, recorded["after the change"], strict=True))
-    start_modes = comparison.modes.get(scenario.row)
+    start_modes = comparison.modes.get(check_point.row)
     if comparison.plan.kind == "ModelExchange":
         start_modes = _compare_states_after_change(comparison, values, error_table)
-        parameters_before = scenario.reference.experiment.parameters
-        point_and_modes = (scenario.row, start_modes)
+        parameters_before = check_point.reference.experiment.parameters
+        point_and_modes = (check_point.row, start_modes)
         comparison.compare_rates_and_outputs(
-            values, point_and_modes, scenario.changed_parameters, error_table, "after the change", parameters_before
+            values, point_and_modes, check_point.changed_parameters, error_table, "after the change", parameters_before
         )
     modes = _compare_one_step_states(comparison, values, recorded["rows"], start_modes, error_table)
     end_values, end_point = (
         dict(zip(comparison.plan.real_variables, recorded["end"], strict=True)),
-        scenario.row + scenario.steps_after,
+        check_point.row + check_point.steps_after,
     )
-    comparison.compare_parameters_and_inputs(end_values, end_point, scenario.changed_parameters, error_table)
+    comparison.compare_parameters_and_inputs(end_values, end_point, check_point.changed_parameters, error_table)
     comparison.compare_rates_and_outputs(
-        end_values, (end_point, modes), scenario.changed_parameters, error_table, "after the change"
+        end_values, (end_point, modes), check_point.changed_parameters, error_table, "after the change"
     )
 
 
@@ -120,21 +120,21 @@ def _compare_states_after_change(
     Returns:
         Modes in which the motion goes on, where they do not follow from the state: near an event.
     """
-    scenario = comparison.scenario
-    reference, run = scenario.reference, scenario.reference.experiment
+    check_point = comparison.check_point
+    reference, run = check_point.reference, check_point.reference.experiment
     numeric, names = reference.numeric, comparison.simulation.names
     states = [reference.trajectory.names[c] for c in reference.state_columns]
-    x = np.array([comparison.simulation.values[scenario.row, names.index(name)] for name in states])
-    t, r = float(run.time[scenario.row]), run.inputs_at(scenario.row).tolist()
-    modes_after = comparison.modes.get(scenario.row)
+    x = np.array([comparison.simulation.values[check_point.row, names.index(name)] for name in states])
+    t, r = float(run.time[check_point.row]), run.inputs_at(check_point.row).tolist()
+    modes_after = comparison.modes.get(check_point.row)
     prepared_before, prepared_after = (
         numeric.prepare(run.parameters),
-        numeric.prepare(list(scenario.changed_parameters)),
+        numeric.prepare(list(check_point.changed_parameters)),
     )
     try:
         with start_flow_in_modes(numeric, modes_after):
             expected = numeric.state_after_parameter_change(t, x, r, prepared_before, prepared_after)
-            if scenario.row in comparison.limits.sides_near_events and isinstance(numeric, HybridEquations):
+            if check_point.row in comparison.limits.sides_near_events and isinstance(numeric, HybridEquations):
                 modes = numeric.find_modes(t, x, r, prepared_before)
                 state_after_due_event = numeric.settle_modes(
                     t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, prepared_after, modes, ()
@@ -170,21 +170,21 @@ def _compare_one_step_states(
     Returns:
         Modes at the end, where they do not follow from the state: near an event.
     """
-    scenario = comparison.scenario
-    reference, names = scenario.reference, comparison.simulation.names
+    check_point = comparison.check_point
+    reference, names = check_point.reference, comparison.simulation.names
     columns = [names.index(reference.trajectory.names[c]) for c in reference.state_columns]
     states = [[values[reference.trajectory.names[c]] for c in reference.state_columns]]
     states += [[row[c] for c in columns] for row in rows]
-    run, flow = reference.experiment, OneStepFlow(reference, scenario.changed_parameters)
+    run, flow = reference.experiment, OneStepFlow(reference, check_point.changed_parameters)
     parameters_before = None if comparison.plan.kind == "ModelExchange" else run.parameters
-    for k, (state_before, state_after) in enumerate(pairwise(states), scenario.row):
+    for k, (state_before, state_after) in enumerate(pairwise(states), check_point.row):
         try:
             fmu_state = np.array(state_after) if k + 1 in comparison.limits.sides_near_events else None
             step = ExperimentCommunicationStep(
                 k,
                 modes,
                 fmu_state,
-                tuple(parameters_before) if parameters_before is not None and k == scenario.row else None,
+                tuple(parameters_before) if parameters_before is not None and k == check_point.row else None,
             )
             step_end = flow.compute_step_end(step, np.array(state_before))
         except (ValidationError, ArithmeticError, ValueError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations

@@ -9,7 +9,7 @@ import numpy as np
 
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Quantity
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCallScenario
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint
 from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -24,7 +24,7 @@ def add_tried_ranges(
     quantities: Sequence[ExercisedQuantityResult],
     definition: DeclaredModelContent,
     references: Sequence[ReferenceRun],
-    scenario: ApiCallScenario | None,
+    check_point: ApiCheckPoint | None,
     fmu_results: Sequence[FmuProcessResult],
 ) -> tuple[ExercisedQuantityResult, ...]:
     """Return the quantities with the ranges over which they were tried.
@@ -33,10 +33,10 @@ def add_tried_ranges(
         quantities: Without ranges.
         definition: The checked model: declared ranges.
         references: Of all experiments.
-        scenario: Of the API checks; None without them.
+        check_point: Of the API checks; None without them.
         fmu_results: Of each interface type.
     """
-    points = scenario.extreme_points if scenario is not None else ()
+    points = check_point.extreme_points if check_point is not None else ()
     values = _collect_values(definition, references)
     for point in _list_accepted_points(points, fmu_results):
         for name, value in point.moved.items():
@@ -94,29 +94,29 @@ def _list_answers(fmu_result: FmuProcessResult, check: ApiCheck) -> Sequence[obj
 
 
 def describe_unvalidated_conditions(
-    scenario: ApiCallScenario | None,
+    check_point: ApiCheckPoint | None,
     call_plans: Mapping[InterfaceType, ApiCallPlan | None],
     fmu_results: Sequence[FmuProcessResult],
 ) -> tuple[str, ...]:
     """Return what no experiment and no API check tried, in words.
 
     Args:
-        scenario: Of the API checks; None without them.
+        check_point: Of the API checks; None without them.
         call_plans: Interface type → its calls.
         fmu_results: Of each interface type.
     """
     plans = [plan for plan in call_plans.values() if plan is not None]
-    if scenario is None or not plans:
+    if check_point is None or not plans:
         return ("values beyond the default experiment",)
     untried_conditions = []
-    if not scenario.extreme_points:
+    if not check_point.extreme_points:
         untried_conditions.append(
             "values beyond the experiments (something sticks, rests, is latched or due wherever they could begin)"
         )
     if not any(STEPS.name in plan.sequences for plan in plans):
         untried_conditions.append("start times other than 0, steps of other sizes than the experiments', other solvers")
-    accepted = set(map(id, _list_accepted_points(scenario.extreme_points, fmu_results)))
-    refused_points = [point.text for point in scenario.extreme_points if id(point) not in accepted]
+    accepted = set(map(id, _list_accepted_points(check_point.extreme_points, fmu_results)))
+    refused_points = [point.text for point in check_point.extreme_points if id(point) not in accepted]
     if refused_points:
         remainder_text = (
             f" and {len(refused_points) - _LISTED_POINTS} more" if len(refused_points) > _LISTED_POINTS else ""
@@ -131,7 +131,7 @@ def describe_unvalidated_conditions(
                 for name, answer in zip(labels, answers, strict=False)
                 if isinstance(answer, str)
             ]
-    if scenario.steps is not None:
-        longest = scenario.steps.times[-1] - scenario.steps.times[-2]
+    if check_point.steps is not None:
+        longest = check_point.steps.times[-1] - check_point.steps.times[-2]
         untried_conditions.append(f"steps longer than {longest:.3g} s")
     return tuple(untried_conditions)

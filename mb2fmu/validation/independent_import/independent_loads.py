@@ -44,7 +44,7 @@ class LinkLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkVectorSymbols:
+class LoadMotionVectorSymbols:
     """Vectors of the motion that expressions contain.
 
     Attributes:
@@ -111,7 +111,7 @@ class AddedGeneralizedForces:
         self,
         loads: Sequence[LinkLoad],
         efforts: Sequence[tuple[int, sm.Expr]],
-        motion_vectors: Sequence[LinkVectorSymbols],
+        motion_vectors: Sequence[LoadMotionVectorSymbols],
         symbols: Sequence[sm.Expr],
         definitions: Mapping[sm.Expr, Any],
         place_of_link: Callable[[str], Pose],

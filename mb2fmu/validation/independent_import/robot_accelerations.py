@@ -27,7 +27,7 @@ from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
     AddedGeneralizedForces,
     LinkLoad,
-    LinkVectorSymbols,
+    LoadMotionVectorSymbols,
     read_independent_link_loads,
     read_load_tables,
 )
@@ -57,7 +57,9 @@ from mb2fmu.validation.independent_import.missing_independent_import import (
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
-from mb2fmu.validation.source_checks.acceleration_sampling import (
+from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
+from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
+from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
     ROUND_OFF_FRACTION,
     AccelerationSample,
@@ -65,8 +67,6 @@ from mb2fmu.validation.source_checks.acceleration_sampling import (
     draw_acceleration_samples,
     list_settable_slots,
 )
-from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
@@ -217,13 +217,13 @@ def _find_link_places(independent_import: RobotImport) -> Callable[[str], Pose]:
     return lambda name: frames.get(name, GROUND_POSE)
 
 
-def _list_link_vectors(robot: RobotMechanics) -> list[LinkVectorSymbols]:
+def _list_link_vectors(robot: RobotMechanics) -> list[LoadMotionVectorSymbols]:
     """Return the vectors of the motion of links or the ground that expressions contain, for the independent import."""
     links, vectors = {link.name for link in robot.description.links}, []
     for (quantity, place), symbols in robot.sensed.items():
         offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
         name = place.frame if isinstance(place, NamedFramePoint) else place.name
-        vectors.append(LinkVectorSymbols(quantity, name if name in links else "", offset, symbols))
+        vectors.append(LoadMotionVectorSymbols(quantity, name if name in links else "", offset, symbols))
     return vectors
 
 

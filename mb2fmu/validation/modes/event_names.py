@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 
 Floats = npt.NDArray[np.float64]

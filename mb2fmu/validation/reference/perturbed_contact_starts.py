@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant

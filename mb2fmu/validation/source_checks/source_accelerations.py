@@ -19,16 +19,6 @@ from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.model.supported_functions import LookupTableDerivative, StickingSign
-from mb2fmu.validation.source_checks.acceleration_sampling import (
-    RANDOM_POINT_COUNT,
-    ROUND_OFF_FRACTION,
-    AccelerationSample,
-    ImportDifferences,
-    ImportDifferencesAtTime,
-    SourceAccelerations,
-    draw_acceleration_samples,
-    list_settable_slots,
-)
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
@@ -38,6 +28,16 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import (
     has_negative_eigenvalue,
 )
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint, RandomPointGenerator
+from mb2fmu.validation.source_checks.source_acceleration_samples import (
+    RANDOM_POINT_COUNT,
+    ROUND_OFF_FRACTION,
+    AccelerationSample,
+    ImportDifferences,
+    ImportDifferencesAtTime,
+    SourceAccelerations,
+    draw_acceleration_samples,
+    list_settable_slots,
+)
 from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
     MAX_FORMING_WORK,

@@ -14,7 +14,7 @@ from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
-from mb2fmu.mechanics.formulations.applied_load_vectors import (
+from mb2fmu.mechanics.formulations.applied_loads import (
     express_in_inertial_frame,
     split_load_into_vectors,
 )

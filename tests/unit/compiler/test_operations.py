@@ -21,7 +21,7 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ProgramVariableLayout, ScalarProgram
-from mb2fmu.fmu.emit_c.scalar_operation_c_code import list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS

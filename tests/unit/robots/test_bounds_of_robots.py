@@ -13,9 +13,9 @@ from mb2fmu.model import check_model
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_accelerations import _list_loop_closures, _RobotFileEquations
-from mb2fmu.validation.source_checks import acceleration_sampling
-from mb2fmu.validation.source_checks.acceleration_sampling import INDEPENDENT_IMPORT
+from mb2fmu.validation.source_checks import source_acceleration_samples
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint
+from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
 """Of the factor on lengths, where masses and times stay."""
@@ -38,7 +38,7 @@ def longer(text: str, factor: float) -> str:
 
 def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hinges, slides, balls and a free body in loops: bounds of slides go with the lengths, those of turns stay."""
-    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", POINTS)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", POINTS)
     path = tmp_path / "parallel.xml"
     path.write_text(PARALLEL)
     definition = check_model(pipeline.load(path))

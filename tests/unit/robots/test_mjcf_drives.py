@@ -14,7 +14,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.robot_loading import read_included_file
 from mb2fmu.validation.independent_import import robot_accelerations
-from mb2fmu.validation.source_checks import acceleration_sampling
+from mb2fmu.validation.source_checks import source_acceleration_samples
 
 DRIVES = """<mujoco model="drives">
   <compiler angle="radian"/>
@@ -74,7 +74,7 @@ def test_gains_and_ranges_are_mujocos(file: Path) -> None:
 
 
 def test_they_move_as_in_mujoco(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", 30)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 30)
     assert worst_against_second_reading(file) < 0.1
 
 
@@ -116,8 +116,8 @@ def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) ->
 def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> None:
     file.write_text(STANDING)
     made = robot_accelerations.sample_robot_accelerations(pipeline.derive(file).checked)
-    assert "MuJoCo does not load the file" in made.missing[acceleration_sampling.INDEPENDENT_IMPORT]
-    assert "foot.stl" in made.missing[acceleration_sampling.INDEPENDENT_IMPORT]
+    assert "MuJoCo does not load the file" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
+    assert "foot.stl" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
 
 
 def test_classes_do_not_change_what_a_drive_sets_itself(file: Path) -> None:

@@ -11,12 +11,12 @@ from unit.robots.test_robot_equations import worst_against_second_reading, worst
 
 from mb2fmu import pipeline
 from mb2fmu.validation.independent_import import robot_accelerations
-from mb2fmu.validation.source_checks import acceleration_sampling
+from mb2fmu.validation.source_checks import source_acceleration_samples
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", 30)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 30)
     path = tmp_path / "robot.xml"
     path.write_text(EVERYTHING)
     return path
@@ -54,7 +54,7 @@ def test_a_free_body_keeps_the_axes_of_its_file(file: Path, setting: str) -> Non
 
 def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is changed between the two: as if the first reader had misread it."""
-    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", 5)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 5)
     derivation = pipeline.derive(file, arguments={"friction": "stick"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     names = [item.name for item in (*d.coordinates, *d.speeds)]
@@ -76,7 +76,7 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
             values = sample.point.values
             x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
             rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-            own = sample.rates[acceleration_sampling.INDEPENDENT_IMPORT]
+            own = sample.rates[source_acceleration_samples.INDEPENDENT_IMPORT]
             worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
         assert worst > 100, instead
 

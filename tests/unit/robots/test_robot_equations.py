@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.independent_checks import MIN_POINTS
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
-from mb2fmu.validation.source_checks.acceleration_sampling import INDEPENDENT_IMPORT
+from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 
 PUBLISHED = {
     "j2": ("free", (0.3, -0.7, 0.05, 0.4), (0.5, -0.2, 0.3, 0.8), (1.0, 2.0, -3.0, 0.25),

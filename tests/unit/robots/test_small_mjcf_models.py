@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from unit.robots.test_robot_equations import worst_against_second_reading
 
-from mb2fmu.validation.source_checks import acceleration_sampling
+from mb2fmu.validation.source_checks import source_acceleration_samples
 
 PENDULUM = """<mujoco model="inverted pendulum">
   <compiler inertiafromgeom="true"/>
@@ -110,7 +110,7 @@ MODELS = {"pendulum": PENDULUM, "cartpole": CARTPOLE, "hopper": HOPPER, "balls":
 
 @pytest.mark.parametrize("name", list(MODELS))
 def test_it_moves_as_in_mujoco(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", 30)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 30)
     path = tmp_path / "robot.xml"
     path.write_text(MODELS[name])
     assert worst_against_second_reading(path) < 0.1

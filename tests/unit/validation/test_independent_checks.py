@@ -48,8 +48,8 @@ from mb2fmu.validation.independent_checks import (
     run_independent_checks,
 )
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
-from mb2fmu.validation.source_checks.acceleration_sampling import RANDOM_POINT_COUNT, SourceAccelerations
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
+from mb2fmu.validation.source_checks.source_acceleration_samples import RANDOM_POINT_COUNT, SourceAccelerations
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 from mb2fmu.validation.source_checks.source_equations import MAX_PATHWAY_WORK, estimate_pathway_length_cost
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched

@@ -13,7 +13,7 @@ import mb2fmu
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.formulations import form_equations_without_dynamics
-from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compute_error_bounds
 from mb2fmu.validation.reference.first_integrals_along_run import FirstIntegralsAlongRun, find_first_integrals
@@ -114,7 +114,7 @@ def found(mechanism: Mechanism) -> dict[str, str]:
 def test_numbers_find_what_symbols_show(model) -> None:
     """The kinds, in the same order; symbols differentiate, numbers look at places far from each other."""
     mechanism = mechanism_of(model())
-    shown = form_formulation_quantities(mechanism, ["integrals"])["integrals"].quantities
+    shown = form_theory_quantities(mechanism, ["integrals"])["integrals"].quantities
     in_space = [q.of.rpartition(" (")[0] for q in shown if "all bodies" in q.of]
     others = [q.of.split(" ")[0] for q in shown if "all bodies" not in q.of]
     reported = [*found(mechanism)]
@@ -190,7 +190,7 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     """The FMU has a force that does no work: no one-step error and no energy says anything of it."""
     mechanism = mechanism_of(cart())
     equations = form_equations_without_dynamics(mechanism)
-    stick = validation.make_reference_data(
+    stick = validation.make_reference_and_bounds(
         mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, perturb=False
     )
     verdicts = []
@@ -201,7 +201,7 @@ def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
             mechanism.declared,
             equations,
             mechanism=mechanism,
-            reference_data=stick,
+            reference_and_bounds=stick,
             conformance=False,
             perturb=False,
         )

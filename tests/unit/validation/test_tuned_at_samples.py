@@ -14,13 +14,13 @@ from mechanisms import mechanism_of
 from mb2fmu import Model, export
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_call_scenario
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_check_point
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_with_overrides, list_settable_names
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
-from mb2fmu.validation.validate import make_reference_data
+from mb2fmu.validation.validate import make_reference_and_bounds
 from mb2fmu.validation.validation_result import ApiCheckResult
 
 TUNING = "parameters changed during the run"
@@ -41,7 +41,7 @@ def sampled() -> Model:
 @pytest.fixture(scope="module")
 def yardstick():
     read = mechanism_of(sampled())
-    return read.declared, make_reference_data(read.declared, choose_reference_equations(read, None).equations)
+    return read.declared, make_reference_and_bounds(read.declared, choose_reference_equations(read, None).equations)
 
 
 @pytest.mark.parametrize("fmi", ["2", "3"])
@@ -54,7 +54,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     reported = form_experiment_with_overrides(
         moved.reference.experiment, run, definition, list_settable_names(description)
     )
-    chance = choose_api_call_scenario(definition, made.reference, moved.reference, reported, description, moved.limits)
+    chance = choose_api_check_point(definition, made.reference, moved.reference, reported, description, moved.limits)
     k, d = chance.changed_parameters
     assert chance.row in moved.limits.sides_near_events
     assert len(chance.tuned_parameters) == 2

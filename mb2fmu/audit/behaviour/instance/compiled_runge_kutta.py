@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.behaviour.instance.cached_compilation import compile_cached_c_file
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import compile_cached_c_file
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import GUARD_ELEMENTS, RefusedCallError
 from mb2fmu.errors import ToolError
 

@@ -93,7 +93,7 @@ class Fmi2EventInfo(c.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteStateUpdate:
+class UpdateDiscreteStatesResult:
     """Result of updating the discrete states."""
 
     update_needed: bool

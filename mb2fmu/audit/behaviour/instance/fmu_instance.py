@@ -16,7 +16,6 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     SUCCEEDED,
     AllocateCallback,
     BooleanOutputArguments,
-    DiscreteStateUpdate,
     DoStepResult,
     Fmi2CallbackFunctions,
     Fmi2EventInfo,
@@ -29,6 +28,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     LoggerCallback3,
     MeaninglessFmuValueError,
     RefusedCallError,
+    UpdateDiscreteStatesResult,
     Value,
 )
 from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
@@ -303,7 +303,7 @@ class FmuInstance:
         else:
             self.mode = "Step Mode"
 
-    def update_discrete_states(self) -> DiscreteStateUpdate:
+    def update_discrete_states(self) -> UpdateDiscreteStatesResult:
         """Update discrete states once."""
         names = (
             ("newDiscreteStatesNeeded" if self.version == 2 else "discreteStatesNeedUpdate"),
@@ -326,7 +326,7 @@ class FmuInstance:
         update_needed, terminate_requested, nominals_changed, values_changed, next_time_defined = self._read_flags(
             function, flags, required_names
         )
-        return DiscreteStateUpdate(
+        return UpdateDiscreteStatesResult(
             update_needed,
             terminate_requested,
             nominals_changed,

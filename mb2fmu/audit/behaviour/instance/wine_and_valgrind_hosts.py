@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mb2fmu.audit.behaviour.instance.cached_compilation import (
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import (
     compile_cached_c_file,
     hash_content,
     make_cache_folder,

@@ -27,12 +27,12 @@ from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     form_particle_groups,
 )
 from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import (
-    CoupledInertia,
+    InertiaWithSharedSpeeds,
     couple_particle_group_inertia,
     find_shared_link_speeds,
-    shift_coupled_force,
-    shift_coupled_inertia,
-    shift_coupled_motion,
+    shift_force_with_shared_speeds,
+    shift_inertia_with_shared_speeds,
+    shift_motion_with_shared_speeds,
 )
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
@@ -217,7 +217,7 @@ class ArticulatedBodies:
             carried = (g.null, g.null)
             if link:
                 parent = k.recursion.links[link].parent
-                carried = shift_coupled_motion(k, self._shared, link, motions[parent], result)
+                carried = shift_motion_with_shared_speeds(k, self._shared, link, motions[parent], result)
             passing = [result[j] for j in self._shared.beyond(link)]
             motion = [*carried[0], *carried[1], *[g.zero] * self._shared.ends[link], *passing]
             w = [self._along(one, force, motion) for one, force in zip(*through[link], strict=True)]
@@ -269,7 +269,7 @@ class ArticulatedBodies:
             result[link] = (eliminated, left)
             parent = k.recursion.links[link].parent
             if link and (parent > 0 or self._shared.at[parent]):
-                self._add_force(felt, parent, *shift_coupled_force(k, self._shared, link, force))
+                self._add_force(felt, parent, *shift_force_with_shared_speeds(k, self._shared, link, force))
         return result
 
     def _forces_along(self, link: int, forces: Mapping[int, int]) -> list[int]:
@@ -302,9 +302,9 @@ class ArticulatedBodies:
         if self._eliminated:
             return
         nothing = (g.null, g.null, g.null)
-        felt = {0: CoupledInertia(SpatialInertia(nothing, nothing, nothing), {}, {})}
+        felt = {0: InertiaWithSharedSpeeds(SpatialInertia(nothing, nothing, nothing), {}, {})}
         for link in self._links:
-            felt[link] = CoupledInertia(form_link_spatial_inertia(g, self._rigid[link]), {}, {})
+            felt[link] = InertiaWithSharedSpeeds(form_link_spatial_inertia(g, self._rigid[link]), {}, {})
         for group in self._groups:
             felt[group.link] = felt[group.link].plus(couple_particle_group_inertia(group, g), g)
         for link in (*reversed(self._links), 0):
@@ -318,7 +318,7 @@ class ArticulatedBodies:
             self._eliminated[link] = eliminated[::-1]
             parent = k.recursion.links[link].parent
             if link and (parent > 0 or self._shared.at[parent]):
-                felt[parent] = felt[parent].plus(shift_coupled_inertia(k, self._shared, link, rows), g)
+                felt[parent] = felt[parent].plus(shift_inertia_with_shared_speeds(k, self._shared, link, rows), g)
 
     def _eliminated_from(
         self, rows: list[list[int]], direction: _JointMotionDirection, rotor: int, link: int

@@ -73,7 +73,7 @@ def find_shared_link_speeds(recursion: LinkRecursion, links: Sequence[int]) -> S
 
 
 @dataclass(frozen=True, slots=True)
-class CoupledInertia:
+class InertiaWithSharedSpeeds:
     """Inertia of a link's own motion and of shared speeds.
 
     Attributes:
@@ -86,14 +86,14 @@ class CoupledInertia:
     momenta: dict[int, SpatialVector]
     mass: dict[Pair, int]
 
-    def plus(self, other: CoupledInertia, g: NodeVectorArithmetic) -> CoupledInertia:
+    def plus(self, other: InertiaWithSharedSpeeds, g: NodeVectorArithmetic) -> InertiaWithSharedSpeeds:
         """Return the sum of both inertias."""
         momenta, mass = dict(self.momenta), dict(self.mass)
         for j, momentum in other.momenta.items():
             momenta[j] = _add(g, momenta[j], momentum) if j in momenta else momentum
         for pair, entry in other.mass.items():
             mass[pair] = g.b.add(mass.get(pair, g.zero), entry)
-        return CoupledInertia(self.frame.plus(other.frame, g), momenta, mass)
+        return InertiaWithSharedSpeeds(self.frame.plus(other.frame, g), momenta, mass)
 
     def rows(self, speeds: Sequence[int], g: NodeVectorArithmetic) -> list[list[int]]:
         """Return all entries: six of the link's motion, then the speeds in their order."""
@@ -107,7 +107,7 @@ class CoupledInertia:
         return upper + lower
 
 
-def couple_particle_group_inertia(group: ParticleGroupInertia, g: NodeVectorArithmetic) -> CoupledInertia:
+def couple_particle_group_inertia(group: ParticleGroupInertia, g: NodeVectorArithmetic) -> InertiaWithSharedSpeeds:
     """Return the inertia of a group beside that of its link, which has the particles as they lie."""
     nothing = (g.null, g.null, g.null)
     mass = {}
@@ -115,18 +115,18 @@ def couple_particle_group_inertia(group: ParticleGroupInertia, g: NodeVectorArit
         for j, other in enumerate(group.speeds[: i + 1]):
             mass[max(speed, other), min(speed, other)] = group.modal_mass(i, j)
     momenta = dict(zip(group.speeds, group.momenta, strict=True))
-    return CoupledInertia(SpatialInertia(nothing, nothing, nothing), momenta, mass)
+    return InertiaWithSharedSpeeds(SpatialInertia(nothing, nothing, nothing), momenta, mass)
 
 
-def shift_coupled_inertia(
+def shift_inertia_with_shared_speeds(
     kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, rows: list[list[int]]
-) -> CoupledInertia:
+) -> InertiaWithSharedSpeeds:
     """Return what a link's parent feels of its inertia: turned, with the shared speeds of the joint, then moved."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
     frame = split_spatial_inertia_matrix(rows)
     first, beyond = 6 + shared.ends[link], shared.beyond(link)
     if not beyond and not shared.joints[link]:
-        return CoupledInertia(shift_inertia_to_parent(g, joint, frame), {}, {})
+        return InertiaWithSharedSpeeds(shift_inertia_to_parent(g, joint, frame), {}, {})
     C, moved = joint.rotation, _without_rotation(g, joint)
     frame = SpatialInertia(g.rotate_symmetric(C, frame.J), g.rotate(C, frame.H), g.rotate_symmetric(C, frame.M))
     columns = kinematics.joint_columns_in_parent(link)
@@ -154,10 +154,10 @@ def shift_coupled_inertia(
                 entry = b.add(entry, _power(g, columns[j], carried[i]))
             mass[i, j] = entry
     momenta = {j: shift_force_to_parent(g, moved, momentum) for j, momentum in total.items()}
-    return CoupledInertia(shift_inertia_to_parent(g, moved, frame), momenta, mass)
+    return InertiaWithSharedSpeeds(shift_inertia_to_parent(g, moved, frame), momenta, mass)
 
 
-def shift_coupled_force(
+def shift_force_with_shared_speeds(
     kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, force: Sequence[int]
 ) -> tuple[SpatialVector, dict[int, int]]:
     """Return what a link's parent feels of a force on it, and the forces along shared speeds."""
@@ -173,7 +173,7 @@ def shift_coupled_force(
     return shift_force_to_parent(g, _without_rotation(g, joint), turned), along
 
 
-def shift_coupled_motion(
+def shift_motion_with_shared_speeds(
     kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, motion: SpatialVector, u_dot: Mapping[int, int]
 ) -> SpatialVector:
     """Return the part of a link's motion that its parent's motion and shared speeds cause."""

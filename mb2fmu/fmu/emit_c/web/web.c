@@ -1,4 +1,4 @@
-/* web.c: an FMU for a page. Compiled for WebAssembly with nothing imported; see fmu/emit_c/wasm_page_module.py.
+/* web.c: an FMU for a page. Compiled for WebAssembly with nothing imported; see fmu/emit_c/wasm_page_module_sources.py.
  *
  * web_named.h names the file of the FMU. Numbers are handed over in arrays of this module, whose addresses
  * web_states … web_outputs give; functions return 0, or a number other than 0 after a failure, which web_message explains.

@@ -25,7 +25,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EnergyBalance
-from mb2fmu.mechanics.formulations.applied_load_vectors import express_in_inertial_frame, form_load_power
+from mb2fmu.mechanics.formulations.applied_loads import express_in_inertial_frame, form_load_power
 from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
     MAX_OPERATIONS,
     GeneralizedForces,

@@ -20,7 +20,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantity
+from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantity
 from mb2fmu.mechanics.formulations.intermediate_substitution import expand_trigonometric_products
 from mb2fmu.mechanics.formulations.outputs.output_expressions import angular_momentum, linear_momentum
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import (
@@ -87,7 +87,7 @@ class FirstIntegralFinder:
         self._numeric = MechanismEvaluator(self._m)
         self._samples = draw_random_states(self._numeric)
 
-    def find_momentum_integrals(self) -> Iterator[FormulationQuantity]:
+    def find_momentum_integrals(self) -> Iterator[TheoryQuantity]:
         """Yield the conserved momenta, each with the reason."""
         terms = self._terms
         if terms is None:
@@ -101,11 +101,9 @@ class FirstIntegralFinder:
         for r, q in enumerate(self._m.q):
             if zero[r] and not constrained[r]:
                 evidence = "shown in symbols" if self._vanishes_symbolically(sums[r]) else "found with numbers"
-                yield FormulationQuantity(
-                    "invariant", f"momentum of {q}, ignorable ({evidence})", None, terms.momenta[r]
-                )
+                yield TheoryQuantity("invariant", f"momentum of {q}, ignorable ({evidence})", None, terms.momenta[r])
 
-    def find_energy_integral(self) -> Iterator[FormulationQuantity]:
+    def find_energy_integral(self) -> Iterator[TheoryQuantity]:
         """Energy, or Jacobi's integral."""
         terms, m = self._terms, self._m
         if terms is None or terms.potential is None or m.inputs_with_rates or self._constraints_do_work():
@@ -120,9 +118,9 @@ class FirstIntegralFinder:
         if is_conserved:
             evidence = "shown in symbols" if self._vanishes_symbolically(work) else "found with numbers"
             name = f"energy T + V ({evidence})" if quadratic else f"Jacobi's integral T2 - T0 + V ({evidence})"
-            yield FormulationQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
+            yield TheoryQuantity("invariant", name, None, terms.kinetic + V if quadratic else h)
 
-    def find_momentum_components(self) -> Iterator[FormulationQuantity]:
+    def find_momentum_components(self) -> Iterator[TheoryQuantity]:
         """Yield components of momentum and angular momentum of all bodies in the inertial frame; non-zero ones."""
         if not self._m.bodies:
             return
@@ -191,8 +189,8 @@ class FirstIntegralFinder:
 
 def _select_conserved(
     names: Iterable[str], vector: Components, are_conserved: Iterable[bool]
-) -> Iterator[FormulationQuantity]:
+) -> Iterator[TheoryQuantity]:
     """Yield the components that keep their value."""
     for name, component, is_kept in zip(names, vector, are_conserved, strict=True):
         if is_kept:
-            yield FormulationQuantity("invariant", f"{name} (found with numbers)", None, component)
+            yield TheoryQuantity("invariant", f"{name} (found with numbers)", None, component)

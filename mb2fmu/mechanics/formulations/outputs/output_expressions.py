@@ -30,7 +30,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, OutputExpression
-from mb2fmu.mechanics.formulations.applied_load_vectors import (
+from mb2fmu.mechanics.formulations.applied_loads import (
     express_in_inertial_frame,
     form_actuator_magnitude,
     form_load_power,

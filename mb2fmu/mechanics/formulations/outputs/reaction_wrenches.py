@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.formulations.applied_load_vectors import (
+from mb2fmu.mechanics.formulations.applied_loads import (
     express_in_inertial_frame,
     split_load_into_vectors,
 )

@@ -22,7 +22,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     time_derivative,
 )
 from mb2fmu.model.checked_model import CheckedModel
-from mb2fmu.model.declarations.declared_contacts_and_latches import (
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import (
     DeclaredContact,
     DeclaredFriction,
     DeclaredLatchConstraintRow,

@@ -24,8 +24,8 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.appearance_declarations import (
     AppearanceItem,
-    BodyWithoutInertiaPicture,
     FlexibleMeshShape,
+    HiddenInertiaDeclaration,
     LoadArrow,
     Mesh,
     PointTrace,
@@ -93,7 +93,7 @@ def read_declared_appearance(
             _read_each(definition.appearance_items, FlexibleMeshShape, lambda b: _read_bending(b, reader), faults)
         ),
         hidden_bodies=tuple(
-            str(item.body.name) for item in definition.appearance_items if isinstance(item, BodyWithoutInertiaPicture)
+            str(item.body.name) for item in definition.appearance_items if isinstance(item, HiddenInertiaDeclaration)
         ),
     )
     if faults:

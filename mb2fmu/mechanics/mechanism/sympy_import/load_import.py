@@ -5,7 +5,7 @@ operations at six joints), ours are two symbols computed from the kinematics. Wr
 
 Gravity is a load like any other: a force on each mass centre. ``gravity_detection`` finds it again among the loads
 for recursions, which take it as an acceleration of the ground; the other formulations sum it up with the other loads
-(``applied_load_vectors``).
+(``applied_loads``).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import (
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import (
-    check_given_point_velocities,
+    check_kinematic_consistency,
     matches_lagrangian_kinetic_energy,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
@@ -326,7 +326,7 @@ class _MechanismReader:
         )
         draft, accelerations = split_acceleration_loads(remove_redundant_constraints(draft))
         unnamed_origins = self._find_unnamed_origins(trees, pivot)
-        checked = check_given_point_velocities(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
+        checked = check_kinematic_consistency(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
         self.to_plain |= zip(self.q_user, self.q, strict=True)
         self._translate_rates(self.kinematics)
         return self._add_observables(add_load_inertias(checked, accelerations), numbers)
@@ -350,7 +350,7 @@ class _MechanismReader:
         contacts, latches = read_contacts_and_latches(
             definition, self.plain, rates, self.u, self.taken_names, constraints.velocity, start
         )
-        body_potentials = map(mechanics_source.potential_energy, mechanics_source.bodies(self.mechanics))
+        body_potentials = map(mechanics_source.body_potential_energy, mechanics_source.bodies(self.mechanics))
         return Mechanism(
             declared=declared,
             t=self.t,

@@ -14,7 +14,7 @@ from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, ProgramVariableLayout, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
-from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, FunctionSignature
+from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.long_function_splitting import print_c_function
 
 SMOOTH = (Op.EXP, Op.SIN, Op.COS, Op.TANH, Op.ATAN, Op.ASINH, Op.ERF, Op.COSH, Op.SINH)
@@ -110,7 +110,7 @@ def test_parts_are_of_bounded_size() -> None:
     for i in range(2_000):
         node = b.add(b.mul(node, node), b.constant(float(i)))
     b.entry("rhs", ["x"], [node])
-    signature = FunctionSignature("rhs", ("const double x[]", "double work[]", "double dx[]"), {Op.STATE: "x"})
+    signature = PrintedCFunctionSignature("rhs", ("const double x[]", "double work[]", "double dx[]"), {Op.STATE: "x"})
     printed = print_c_function(
         StatementScheduleGraph(b.build()), signature, [("dx[0]", node)], CNameRegistry(), part=100
     )

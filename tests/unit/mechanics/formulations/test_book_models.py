@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import Model
-from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model import load
 
@@ -26,7 +26,7 @@ def symbols(m: Mechanism) -> dict[str, sm.Symbol]:
 
 def of_all(m: Mechanism, kind: str) -> dict[str, sm.Expr]:
     """F_r or F_r* of all together, by speed."""
-    shown = form_formulation_quantities(m, [kind])
+    shown = form_theory_quantities(m, [kind])
     assert not [i for i in shown.intermediates if not hasattr(i, "symbol")]
     written = {item.symbol: item.expression for item in shown.intermediates}
     found = {str(q.index): q.value for q in shown[kind].quantities if not q.of}

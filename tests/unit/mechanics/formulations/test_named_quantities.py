@@ -10,10 +10,10 @@ from mechanisms import Evaluated, Numeric, State, mechanism_of, random_states
 import mb2fmu
 from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
-from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import SECTION_TITLES, form_formulation_quantities
+from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import SECTION_TITLES, form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.report.equation_display.formulation_quantity_text import format_formulation_quantities
+from mb2fmu.report.equation_display.theory_quantity_text import format_theory_quantities
 
 MODELS = (pytest.param("double_pendulum", marks=pytest.mark.repeats), "two_rods", "chaplygin_sleigh")
 ALL = tuple(SECTION_TITLES)
@@ -25,7 +25,7 @@ class Values:
 
     def __init__(self, name: str, kinds: tuple[str, ...] = ALL) -> None:
         self.mechanism: Mechanism = mechanism_of(mb2fmu.load(f"models/{name}.py"))
-        self.shown = form_formulation_quantities(self.mechanism, kinds)
+        self.shown = form_theory_quantities(self.mechanism, kinds)
         m, self.numeric = self.mechanism, Numeric(self.mechanism)
         state = random_states(m, 1, seed=4)[0]
         u = self.numeric.move(state)
@@ -50,7 +50,7 @@ class Values:
         return known
 
     @staticmethod
-    def _evaluate(shown: FormulationQuantities, known: dict) -> dict:
+    def _evaluate(shown: TheoryQuantities, known: dict) -> dict:
         known = {symbol: sm.Float(value) for symbol, value in known.items()}
         for item in shown.intermediates:
             if isinstance(item, Assignment):
@@ -138,7 +138,7 @@ def test_lagrange_holds_where_it_applies(values: Values) -> None:
 def test_expressions_are_those_of_the_two_rods_of_the_textbook() -> None:
     """Moore, "Generalized Forces": F_1, F_2 of the two rods with torsion springs, written by hand."""
     mechanism = mechanism_of(mb2fmu.load("models/two_rods.py"))
-    shown = form_formulation_quantities(mechanism, ["generalized-active-forces"])
+    shown = form_theory_quantities(mechanism, ["generalized-active-forces"])
     known = {symbol.name: symbol for symbol in (*mechanism.q, *mechanism.p)}
     q1, q2, m, g, k, l = (known[name] for name in ("q1", "q2", "m", "g", "k", "l"))
     total = {str(q.index): q.value for q in shown["generalized-active-forces"].quantities if not q.of}
@@ -148,8 +148,8 @@ def test_expressions_are_those_of_the_two_rods_of_the_textbook() -> None:
 
 def test_listings_name_everything() -> None:
     """Text and LaTeX: what is defined comes with its name, and nothing is left undefined."""
-    shown = form_formulation_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), KANE)
-    text, latex = format_formulation_quantities(shown), format_formulation_quantities(shown, "latex")
+    shown = form_theory_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), KANE)
+    text, latex = format_theory_quantities(shown), format_theory_quantities(shown, "latex")
     assert "v[G, v] = (cos(theta), sin(theta), 0)" in text
     assert "F~*[v] = " in text
     assert r"{}^{N}\boldsymbol{\omega}^{\text{B}}_{\omega}" in latex
@@ -161,7 +161,7 @@ def test_faults_are_reported_together() -> None:
     """What there is not, and what a Lagrangian alone does not have."""
     mechanism = mechanism_of(mb2fmu.load("models/rolling_sphere.py"))
     with pytest.raises(FormulationError) as caught:
-        form_formulation_quantities(mechanism, ["lagrange", "partial-speeds", "masses"])
+        form_theory_quantities(mechanism, ["lagrange", "partial-speeds", "masses"])
     text = str(caught.value)
     assert "'partial-speeds' cannot be shown" in text
     assert "'masses' cannot be shown" in text
@@ -170,6 +170,6 @@ def test_faults_are_reported_together() -> None:
 
 def test_what_cancels_in_a_column_is_not_shown() -> None:
     """Of the first of three masses l (−g m − m l u² cos q) sin q + m l² u² cos q sin q is −g m l sin q."""
-    shown = format_formulation_quantities(mb2fmu.quantities("triple_pendulum", "transformation"))
+    shown = format_theory_quantities(mb2fmu.quantities("triple_pendulum", "transformation"))
     assert "T'(f - M g)[particle1] = (-g*l1*m1*sin(q1), 0, 0)" in shown
     assert "l2*m2*(-g*sin(q2) + l1*u1**2*sin(q1 - q2))" in shown

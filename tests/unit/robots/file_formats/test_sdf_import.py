@@ -16,7 +16,7 @@ from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.robot_loading import read_included_file
 from mb2fmu.validation.independent_import import robot_accelerations
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
-from mb2fmu.validation.source_checks import acceleration_sampling
+from mb2fmu.validation.source_checks import source_acceleration_samples
 
 LINK = '<link name="{}"><inertial><mass>1</mass></inertial></link>'
 HINGE = '<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>'
@@ -97,7 +97,7 @@ def test_the_second_reading_notices_a_fault_of_the_first(
 
 
 def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceleration_sampling, "RANDOM_POINT_COUNT", 200)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 200)
     file, other = tmp_path / "robot.sdf", tmp_path / "twin.xml"
     file.write_text(ARM)
     other.write_text(twin())
@@ -111,7 +111,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
         values = sample.point.values
         x, p = [values[made.starts[n]] for n in names], [values[made.starts[q.name]] for q in d.parameters]
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
-        own = sample.rates[acceleration_sampling.INDEPENDENT_IMPORT]
+        own = sample.rates[source_acceleration_samples.INDEPENDENT_IMPORT]
         worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
     assert worst < 0.5
     assert "tip.position.x" in f.output_names

@@ -109,7 +109,7 @@ def test_a_tighter_run_is_judged_by_the_bounds_of_its_tolerance(prepared, monkey
     values = integrated(p.reference, 1e-10, run=wrong)
     assert set(verdicts(p, values).values()) == {"passed"}
     validate = sys.modules["mb2fmu.validation.validate"]  # the package has a function of that name
-    data = validate.ReferenceData(p.reference, p.limits)
+    data = validate.ReferenceAndBounds(p.reference, p.limits)
     description = SimpleNamespace(state_derivative_pairs=())  # of no event that is watched
     plan = validate._RunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
     run = FmuProcessResult((simulation(p.reference, values),), {})

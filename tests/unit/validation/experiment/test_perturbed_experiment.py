@@ -27,7 +27,7 @@ from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.model import DeclaredExperiment
 from mb2fmu.model.quantity_declarations import Coordinate, Parameter, Speed
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation import form_experiment_values, make_reference, make_reference_data
+from mb2fmu.validation import form_experiment_values, make_reference, make_reference_and_bounds
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     LARGEST_PERTURBATION_FRACTION,
     SMALLEST_PERTURBATION_FRACTION,
@@ -39,7 +39,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     form_experiment_with_overrides,
     list_perturbed_experiments,
 )
-from mb2fmu.validation.validate import _make_perturbed_reference_data
+from mb2fmu.validation.validate import _make_perturbed_reference_and_bounds
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -160,7 +160,7 @@ def rings(second: sm.Expr = l2) -> tuple[CheckedModel, EquationsOfMotion]:
 def test_what_cannot_be_moved_is_not_proven():
     """Moved lengths would open the loop, a mass that nothing depends on moves nothing: neither counts as passed."""
     definition, equations = rings(sm.Integer(1))
-    moved = make_reference_data(definition, equations).perturbed
+    moved = make_reference_and_bounds(definition, equations).perturbed
     assert moved is not None
     run = moved.perturbed_experiment.experiment
     assert run is not None
@@ -176,7 +176,7 @@ def test_what_cannot_be_moved_is_not_proven():
 
 def test_lengths_that_must_be_equal_are_moved_together():
     """Each alone opens a loop; by one factor both are moved, and validated."""
-    moved = make_reference_data(*rings()).perturbed
+    moved = make_reference_and_bounds(*rings()).perturbed
     assert moved is not None
     run = moved.perturbed_experiment.experiment
     assert run is not None
@@ -212,7 +212,7 @@ def followed(off: np.ndarray) -> float:
 def test_influence_is_what_a_fmu_that_ignores_it_would_be_off(cases, name):
     """By integrating again with one quantity at its default, which the first order is compared with."""
     case = cases[name]((0.6, 0.3), stop=2.0) if name == "double_pendulum" else cases[name](stop=2.0)
-    made = make_reference_data(case.definition, case.equations)
+    made = make_reference_and_bounds(case.definition, case.equations)
     moved = made.perturbed
     assert moved is not None
     assert moved.reference is not None
@@ -322,7 +322,9 @@ def test_a_contact_that_rests_and_is_never_struck_strikes_first():
     rate = (moved["X"] * moved["v_x"] + moved["Y"] * moved["v_y"]) / distance
     assert moved["wall.resting"] == 0.0
     assert 0.0 < moved["c"] - distance < rate * found.experiment.time[-1] / 16
-    data = _make_perturbed_reference_data(read.declared, source.equations, reference, None, any_step=True, states=None)
+    data = _make_perturbed_reference_and_bounds(
+        read.declared, source.equations, reference, None, any_step=True, states=None
+    )
     exercised = {each.name for each in data.exercised_quantities if each.is_exercised}
     assert {"wall.restitution", "wall.rest_below"} <= exercised
 

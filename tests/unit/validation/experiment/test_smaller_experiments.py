@@ -13,11 +13,11 @@ from mb2fmu import Model
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
-from mb2fmu.validation import FmuSimulationResult, make_reference_data
+from mb2fmu.validation import FmuSimulationResult, make_reference_and_bounds
 from mb2fmu.validation.comparison.motion_comparison import compare_variables
 from mb2fmu.validation.experiment import perturbed_experiment
 from mb2fmu.validation.experiment.perturbed_experiment import TARGET_STEP_COUNT
-from mb2fmu.validation.validate import ReferenceData
+from mb2fmu.validation.validate import ReferenceAndBounds
 
 LINK = (
     '<link name="{}"><inertial><origin xyz="{}"/><mass value="{}"/>'
@@ -29,14 +29,14 @@ WHEEL = (
 )
 
 
-def reference_data(model: Model) -> ReferenceData:
+def reference_and_bounds(model: Model) -> ReferenceAndBounds:
     _, read = load_and_import_model(model, None, StageStopwatch(None))
     source = choose_reference_equations(read, None)
-    return make_reference_data(read.declared, source.equations, mechanism=source.mechanism)
+    return make_reference_and_bounds(read.declared, source.equations, mechanism=source.mechanism)
 
 
 @pytest.fixture(scope="module")
-def two_wheels(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
+def two_wheels(tmp_path_factory: pytest.TempPathFactory) -> ReferenceAndBounds:
     """Symmetric but for the axes of its wheels, whose angle in the file is π/2 less 2.7e-8."""
     links = (
         LINK.format("frame", "0 0.03 0.02", 2.2, 0.0021, 0.0015, 0.0025, 'ixy="0" ixz="0" iyz="-0.00029"'),
@@ -45,7 +45,7 @@ def two_wheels(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
     path = tmp_path_factory.mktemp("robot") / "wheels.urdf"
     text = "".join((*links, WHEEL.format("l", 0.1), WHEEL.format("r", -0.1)))
     path.write_text(f'<robot name="wheels">{text}</robot>')
-    return reference_data(Model.from_urdf(path, base="floating"))
+    return reference_and_bounds(Model.from_urdf(path, base="floating"))
 
 
 def test_round_off_of_constants_stands_still(two_wheels):
@@ -94,7 +94,7 @@ def upright(rate: float, start: float = 0.0) -> Model:
 
 def test_a_shorter_experiment_is_tried():
     """At 40/s all moves grow beyond everything within the usual quarter of the time, and not within a sixteenth."""
-    data = reference_data(upright(40.0))
+    data = reference_and_bounds(upright(40.0))
     assert data.perturbed is not None
     assert data.perturbed.reference is not None
     assert data.perturbed.reference.trajectory.time[-1] < 0.01 * TARGET_STEP_COUNT
@@ -109,7 +109,7 @@ def test_smaller_moves_are_tried(monkeypatch):
         "_start_experiment",
         lambda intention, part: start(intention, part) if part < 0.01 else None,
     )
-    data = reference_data(upright(3.0, 0.1))
+    data = reference_and_bounds(upright(3.0, 0.1))
     assert data.perturbed is not None
     assert data.perturbed.perturbed_experiment.part < 0.01
     assert all(item.is_exercised for item in data.perturbed.exercised_quantities)
@@ -117,7 +117,7 @@ def test_smaller_moves_are_tried(monkeypatch):
 
 def test_the_lack_of_an_experiment_says_why(monkeypatch):
     monkeypatch.setattr(perturbed_experiment, "_start_experiment", lambda *_: None)
-    data = reference_data(upright(3.0, 0.1))
+    data = reference_and_bounds(upright(3.0, 0.1))
     assert data.perturbed is not None
     assert data.perturbed.reference is None
     assert data.perturbed.perturbed_experiment.text.endswith("the mechanism cannot be started with other values")

@@ -8,7 +8,7 @@ from cranks import carried, platform
 
 from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
 from mb2fmu.model import check_model
-from mb2fmu.validation.source_checks.acceleration_sampling import RANDOM_POINT_COUNT
+from mb2fmu.validation.source_checks.source_acceleration_samples import RANDOM_POINT_COUNT
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 

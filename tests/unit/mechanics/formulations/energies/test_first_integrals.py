@@ -14,8 +14,8 @@ from scipy.integrate import solve_ivp
 import mb2fmu
 from mb2fmu import Model, Parts
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
-from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model, load
 
@@ -71,15 +71,15 @@ def hoop(*, driven: bool) -> Model:
     return model_of("Hoop", parts, q, u, **values)
 
 
-def found(model: Model) -> FormulationQuantities:
-    return form_formulation_quantities(mechanism_of(model), ["integrals"])
+def found(model: Model) -> TheoryQuantities:
+    return form_theory_quantities(mechanism_of(model), ["integrals"])
 
 
-def names(shown: FormulationQuantities) -> list[str]:
+def names(shown: TheoryQuantities) -> list[str]:
     return [q.of.split(" (")[0] for q in shown["integrals"].quantities]
 
 
-def drifts(model: Model, shown: FormulationQuantities, start: list[float]) -> list[float]:
+def drifts(model: Model, shown: TheoryQuantities, start: list[float]) -> list[float]:
     """How far each integral found moves along a run from ``start``, over the largest it could be by its terms."""
     mechanism, f = mechanism_of(model), mb2fmu.rhs(model)
     run = solve_ivp(f, (0, 1), start, rtol=1e-11, atol=1e-12, t_eval=np.linspace(0, 1, 7))
@@ -127,7 +127,7 @@ def test_what_takes_an_integral_away_takes_it_from_the_list() -> None:
 def test_momenta_are_written_as_in_the_textbook_and_shown_in_symbols() -> None:
     """Of the hoop: p_phi = (J + m R² sin² θ) φ', p_theta = m R² θ'."""
     mechanism = mechanism_of(hoop(driven=False))
-    shown = form_formulation_quantities(mechanism, ["momenta", "integrals"])
+    shown = form_theory_quantities(mechanism, ["momenta", "integrals"])
     theta, omega, spin = mechanism.q[0], *mechanism.u
     m, R, J = (next(p for p in mechanism.p if p.name == name) for name in ("m", "R", "J"))
     p = {str(q.index): q.value for q in shown["momenta"].quantities}
@@ -138,18 +138,14 @@ def test_momenta_are_written_as_in_the_textbook_and_shown_in_symbols() -> None:
 
 def test_of_constraints_and_other_speeds_it_says_what_it_could_not_look_for() -> None:
     """A sleigh on a blade keeps its energy and no momentum; what Lagrange's equations cannot tell is said."""
-    sleigh = form_formulation_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), ["integrals"])[
-        "integrals"
-    ]
+    sleigh = form_theory_quantities(mechanism_of(mb2fmu.load("models/chaplygin_sleigh.py")), ["integrals"])["integrals"]
     assert [q.of.split(" (")[0] for q in sleigh.quantities] == ["energy T + V"]
-    sphere = form_formulation_quantities(mechanism_of(mb2fmu.load("models/rolling_sphere.py")), ["integrals"])[
-        "integrals"
-    ]
+    sphere = form_theory_quantities(mechanism_of(mb2fmu.load("models/rolling_sphere.py")), ["integrals"])["integrals"]
     assert "none was looked for" in sphere.note
 
 
 @pytest.mark.parametrize(("name", "words"), [("bouncing_ball", "events."), ("rocking_block", "no latch holds.")])
 def test_integrals_of_models_with_events_say_where_they_hold(name: str, words: str) -> None:
     mechanism = read_mechanism(check_model(load(MODELS / f"{name}.py")))
-    (section,) = form_formulation_quantities(mechanism, ["integrals"]).sections
+    (section,) = form_theory_quantities(mechanism, ["integrals"]).sections
     assert section.note.endswith(words)

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.model.declarations.declared_contacts_and_latches import MODE_THRESHOLD
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
 from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -52,7 +52,7 @@ LawViolation = tuple[float, str]
 """How far a law is broken over what is allowed; contact and time."""
 
 
-def compare_contact_and_latch_laws(references: Sequence[ReferenceRun]) -> tuple[LawViolation, ...] | None:
+def compute_contact_and_latch_law_violations(references: Sequence[ReferenceRun]) -> tuple[LawViolation, ...] | None:
     """Return how far each law is broken at each instant; None where there are neither contacts nor latches.
 
     Args:

@@ -1,4 +1,4 @@
-"""``emit_wasm_module``: print an FMU for a page: the same equations, elementary functions and solver, without imports.
+"""``emit_wasm_module_sources``: an FMU for a page: the same equations, functions and solver, no imports.
 
 It is compiled for WebAssembly. What nothing in a page calls is left out: directional and adjoint derivatives, the
 Jacobian unless the FMU's solver is implicit, u' and dependent speeds as values of their own, solvers that the FMU
@@ -42,7 +42,9 @@ _UNUSED_ENTRIES = (
 )
 
 
-def emit_wasm_module(sources: InMemoryFileTree, program: ScalarProgram, interface: FmuInterface) -> InMemoryFileTree:
+def emit_wasm_module_sources(
+    sources: InMemoryFileTree, program: ScalarProgram, interface: FmuInterface
+) -> InMemoryFileTree:
     """Print the code.
 
     Args:

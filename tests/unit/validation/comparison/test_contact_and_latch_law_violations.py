@@ -20,7 +20,10 @@ from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import Model, check_model
 from mb2fmu.validation import independent_checks, make_reference
-from mb2fmu.validation.comparison.contact_and_latch_laws import _choose_events, compare_contact_and_latch_laws
+from mb2fmu.validation.comparison.contact_and_latch_law_violations import (
+    _choose_events,
+    compute_contact_and_latch_law_violations,
+)
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 
@@ -102,7 +105,7 @@ def test_right_contacts_keep_their_laws():
 def test_a_mode_that_changes_late_on_both_sides_is_found(plant, law, monkeypatch):
     plant(monkeypatch)
     reference = _integrate(_pushed_block())
-    violations = compare_contact_and_latch_laws([reference]) or ()
+    violations = compute_contact_and_latch_law_violations([reference]) or ()
     broken = {place.partition(" at ")[0] for ratio, place in violations if ratio > 1}
     assert law in broken
     (check,) = independent_checks._check_contact_and_latch_laws([reference])
@@ -152,6 +155,6 @@ def test_where_a_gap_has_no_slope_nothing_is_judged() -> None:
     """It passes the nearest point of a round stop, without stabilization: no size says how deep is too deep."""
     model, x, _ = particle(0.0, 1.0, lambda *_: sm.S.Zero)
     model.add(Impact("stop", sm.sqrt(x**2 + sm.Rational(1, 4)), stabilization=0.0))
-    violations = compare_contact_and_latch_laws([_integrate(model)])
+    violations = compute_contact_and_latch_law_violations([_integrate(model)])
     assert violations
     assert max(ratio for ratio, _ in violations) == 0.0

@@ -9,10 +9,10 @@ from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.formulation_quantities import (
-    FormulationQuantities,
-    FormulationQuantity,
-    FormulationQuantitySection,
+from mb2fmu.mechanics.equations.theory_quantities import (
+    TheoryQuantities,
+    TheoryQuantity,
+    TheoryQuantitySection,
 )
 from mb2fmu.report.equation_display.equation_html import (
     MAX_FOLDED_CHARACTERS,
@@ -36,8 +36,8 @@ _LETTER_MATHML = {
 """How each letter is written."""
 
 
-def form_formulation_quantity_blocks(
-    quantities: FormulationQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
+def form_theory_quantity_blocks(
+    quantities: TheoryQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
 ) -> list[EquationHtmlBlock]:
     """Return one block per kind, and one for named intermediates.
 
@@ -50,7 +50,7 @@ def form_formulation_quantity_blocks(
 
 
 class _QuantityBlockWriter(FormulaLinePrinter):
-    def __init__(self, quantities: FormulationQuantities, room: int, most: int | None) -> None:
+    def __init__(self, quantities: TheoryQuantities, room: int, most: int | None) -> None:
         names = {
             rate: format_mathml_identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()
         }
@@ -64,7 +64,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         lines = [line for item in items for line in self._intermediate(item)]
         return [*blocks, self._cut("With", lines, "")] if lines else blocks
 
-    def _section(self, section: FormulationQuantitySection) -> EquationHtmlBlock:
+    def _section(self, section: TheoryQuantitySection) -> EquationHtmlBlock:
         """Return the block of one kind of quantity; long expressions are folded."""
         return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
 
@@ -82,7 +82,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
         else:
             yield self.format_solved_unknowns(item)  # type: ignore[arg-type]
 
-    def _quantity(self, q: FormulationQuantity) -> Markup:
+    def _quantity(self, q: TheoryQuantity) -> Markup:
         """Return ``letter(of)_index = value``; a vector as a column."""
         of = f"<mtext>{escape(q.of)}</mtext>" if q.of else ""
         index = "" if q.index is None else self.print.expression(q.index)
@@ -99,10 +99,10 @@ class _QuantityBlockWriter(FormulaLinePrinter):
 
 
 @notebook_display_registry.render_html.register
-def _render_quantities_html(quantities: FormulationQuantities) -> str:
+def _render_quantities_html(quantities: TheoryQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
-    for number, block in enumerate(form_formulation_quantity_blocks(quantities)):
+    for number, block in enumerate(form_theory_quantity_blocks(quantities)):
         lines = "".join(f"<div style='margin:.3em 0;overflow-x:auto'>{line}</div>" for line in block.lines)
         note = f"<p>{escape(block.note)}</p>" if block.note else ""
         state = " open" if number == 0 else ""

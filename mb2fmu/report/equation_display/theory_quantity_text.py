@@ -11,7 +11,7 @@ from sympy.printing.str import StrPrinter
 
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities, FormulationQuantity
+from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities, TheoryQuantity
 
 _LATEX_LETTERS = {
     "v": r"{}^{N}\mathbf{v}", "omega": r"{}^{N}\boldsymbol{\omega}", "F": "F", "F*": r"F^{*}", "F~": r"\tilde{F}",
@@ -30,7 +30,7 @@ _PLAIN_LETTERS = {
 }
 
 
-def format_formulation_quantities(quantities: FormulationQuantities, form: Literal["text", "latex"] = "text") -> str:
+def format_theory_quantities(quantities: TheoryQuantities, form: Literal["text", "latex"] = "text") -> str:
     """Return all sections, named intermediates last; ends in a line break.
 
     Args:
@@ -40,7 +40,7 @@ def format_formulation_quantities(quantities: FormulationQuantities, form: Liter
     return _format_plain_text(quantities) if form == "text" else _format_latex(quantities)
 
 
-def format_formulation_quantity_sections(quantities: FormulationQuantities) -> list[dict[str, Any]]:
+def format_theory_quantity_sections(quantities: TheoryQuantities) -> list[dict[str, Any]]:
     """Return all sections: title, rows (both sides as text), note; then the names that occur in them."""
     dots = {rate: sm.Symbol(f"{of}{chr(39) * times}") for rate, (of, times) in quantities.rates.items()}
     printer = StrPrinter({"order": "none"})
@@ -70,10 +70,10 @@ def format_formulation_quantity_sections(quantities: FormulationQuantities) -> l
     return [*found, {"title": "With", "rows": rows, "note": ""}] if rows else found
 
 
-def _format_plain_text(quantities: FormulationQuantities) -> str:
+def _format_plain_text(quantities: TheoryQuantities) -> str:
     """Print the quantities as plain text, section by section."""
     lines = [f"{quantities.name}: quantities of the theory"]
-    for section in format_formulation_quantity_sections(quantities):
+    for section in format_theory_quantity_sections(quantities):
         lines += ["", section["title"]]
         joints = (": " if right.startswith("X of A") else " = " for _, right in section["rows"])
         lines += [f"  {left}{joint}{right}" for joint, (left, right) in zip(joints, section["rows"], strict=True)]
@@ -81,7 +81,7 @@ def _format_plain_text(quantities: FormulationQuantities) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain_quantity_name(q: FormulationQuantity) -> str:
+def _plain_quantity_name(q: TheoryQuantity) -> str:
     """Name a quantity in plain text: its letter, then in brackets the body or load, and the speed."""
     letter = _PLAIN_LETTERS.get(q.letter, q.letter)
     if q.letter in {"dL", "dT"}:
@@ -90,7 +90,7 @@ def _plain_quantity_name(q: FormulationQuantity) -> str:
     return f"{letter}[{places}]" if places else letter
 
 
-def _format_latex(quantities: FormulationQuantities) -> str:
+def _format_latex(quantities: TheoryQuantities) -> str:
     """Return all quantities as LaTeX, a paragraph for each kind."""
     lines = [f"% {quantities.name}: quantities of the theory"]
     for title, rows in _list_latex_sections(quantities):
@@ -98,7 +98,7 @@ def _format_latex(quantities: FormulationQuantities) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _list_latex_sections(quantities: FormulationQuantities) -> Iterator[tuple[str, list[str]]]:
+def _list_latex_sections(quantities: TheoryQuantities) -> Iterator[tuple[str, list[str]]]:
     """Yield the title and the aligned rows of each section, in LaTeX."""
     dots = {}
     for rate, (of, times) in quantities.rates.items():
@@ -119,7 +119,7 @@ def _list_latex_sections(quantities: FormulationQuantities) -> Iterator[tuple[st
         yield "With", rows
 
 
-def _latex_quantity_name(q: FormulationQuantity) -> str:
+def _latex_quantity_name(q: TheoryQuantity) -> str:
     """Name a quantity in LaTeX: its letter, the body or load as superscript, the speed as subscript."""
     letter = _LATEX_LETTERS[q.letter]
     index = "" if q.index is None else sm.latex(q.index)
@@ -133,7 +133,7 @@ def _latex_quantity_name(q: FormulationQuantity) -> str:
 
 
 @notebook_display_registry.render_latex.register
-def _format_notebook_formula(quantities: FormulationQuantities) -> str:
+def _format_notebook_formula(quantities: TheoryQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []
     for title, rows in _list_latex_sections(quantities):

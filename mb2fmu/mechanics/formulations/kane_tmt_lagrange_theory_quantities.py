@@ -21,14 +21,14 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
-from mb2fmu.mechanics.equations.formulation_quantities import (
-    FormulationQuantities,
-    FormulationQuantity,
-    FormulationQuantitySection,
+from mb2fmu.mechanics.equations.theory_quantities import (
     QuantityLetter,
+    TheoryQuantities,
+    TheoryQuantity,
+    TheoryQuantitySection,
 )
 from mb2fmu.mechanics.formulations import lagrange
-from mb2fmu.mechanics.formulations.applied_load_vectors import AppliedLoad, list_applied_loads
+from mb2fmu.mechanics.formulations.applied_loads import AppliedLoad, list_applied_loads
 from mb2fmu.mechanics.formulations.energies.energy_and_power import kinetic_energy, potential_energy
 from mb2fmu.mechanics.formulations.energies.first_integrals import FirstIntegralFinder, LagrangeEnergyTerms
 from mb2fmu.mechanics.formulations.formulation_applicability import check_projection_applicability
@@ -62,9 +62,7 @@ _RATE_KINDS = ("lagrange", "momenta", "integrals")
 """Kinds that are written in q' and not in speeds."""
 
 
-def form_formulation_quantities(
-    mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True
-) -> FormulationQuantities:
+def form_theory_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contracted: bool = True) -> TheoryQuantities:
     """Form the requested quantities.
 
     Args:
@@ -103,7 +101,7 @@ def form_formulation_quantities(
         quantities.name, rate_sections, rate_theory.list_intermediates, rate_theory.rates, contracted=contracted
     )
     sections = {section.kind: section for section in (*quantities.sections, *terms.sections)}
-    return FormulationQuantities(
+    return TheoryQuantities(
         quantities.name,
         tuple(sections[kind] for kind in dict.fromkeys(kinds)),
         (*quantities.intermediates, *terms.intermediates),
@@ -146,9 +144,9 @@ class _TheorySections:
         )
         return "" if answer.is_applicable else answer.reason
 
-    def form_section(self, kind: str) -> FormulationQuantitySection:
+    def form_section(self, kind: str) -> TheoryQuantitySection:
         """Return all quantities of one kind."""
-        form: dict[str, Callable[[], Iterator[FormulationQuantity]]] = {
+        form: dict[str, Callable[[], Iterator[TheoryQuantity]]] = {
             "partial-velocities": self._list_partial_velocities,
             "generalized-active-forces": self._list_active_forces,
             "generalized-inertia-forces": self._list_inertia_forces,
@@ -167,7 +165,7 @@ class _TheorySections:
             note += f" Of coordinates none was looked for: {self.explain_unavailable('lagrange')}." * bool(
                 self.explain_unavailable("lagrange")
             )
-        return FormulationQuantitySection(
+        return TheoryQuantitySection(
             kind, SECTION_TITLES[kind], quantities, f"{note.strip()} {self._describe_event_effects(kind)}".strip()
         )
 
@@ -200,7 +198,7 @@ class _TheorySections:
                     self._dependent_jacobian[s] = dict(zip(independent, row, strict=True))
         return self._dependent_jacobian
 
-    def _list_partial_velocities(self) -> Iterator[FormulationQuantity]:
+    def _list_partial_velocities(self) -> Iterator[TheoryQuantity]:
         """Yield the partial velocities of all mass centres and of all points and frames that loads act on."""
         m, k = self.m, self.kinematics
         loads = list(list_applied_loads(k))
@@ -212,12 +210,12 @@ class _TheorySections:
             if frame > 0:
                 yield from self._list_columns("omega", m.frames[frame].name, k.omega_partials(frame))
 
-    def _list_columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[FormulationQuantity]:
+    def _list_columns(self, letter: QuantityLetter, name: str, partials: Partials) -> Iterator[TheoryQuantity]:
         """Yield each column of partial velocities as a quantity named by its speed."""
         for j, column in partials.items():
-            yield FormulationQuantity(letter, name, self.m.u_all[j], _column(column))
+            yield TheoryQuantity(letter, name, self.m.u_all[j], _column(column))
 
-    def _list_active_forces(self) -> Iterator[FormulationQuantity]:
+    def _list_active_forces(self) -> Iterator[TheoryQuantity]:
         """Yield the generalized active forces, load by load, and those of a Lagrangian's potential."""
         by_load: dict[str, dict[int, sm.Expr]] = {load.name: {} for load in self.m.loads}
         for applied in list_applied_loads(self.kinematics):
@@ -228,7 +226,7 @@ class _TheorySections:
             by_load["the Lagrangian's potential"] = dict(enumerate(self.m.potential_forces))
         yield from self._list_by_speed("F", by_load)
 
-    def _list_inertia_forces(self) -> Iterator[FormulationQuantity]:
+    def _list_inertia_forces(self) -> Iterator[TheoryQuantity]:
         """Yield the generalized inertia forces, body by body: partial velocities times −m a, and −(I α + ω × I ω)."""
         k = self.kinematics
         by_body: dict[str, dict[int, sm.Expr]] = {}
@@ -246,24 +244,24 @@ class _TheorySections:
 
     def _list_by_speed(
         self, letter: QuantityLetter, parts: Mapping[str, Mapping[int, sm.Expr]]
-    ) -> Iterator[FormulationQuantity]:
+    ) -> Iterator[TheoryQuantity]:
         """Yield a quantity of every part, of all together, and of the independent speeds alone."""
         total: dict[int, sm.Expr] = dict.fromkeys(range(len(self.m.u_all)), sm.S.Zero)
         for name, forces in parts.items():
             for j, force in sorted(forces.items()):
                 if force != 0:
-                    yield FormulationQuantity(letter, name, self.m.u_all[j], force)
+                    yield TheoryQuantity(letter, name, self.m.u_all[j], force)
                 total[j] += force
         for j, force in total.items():
-            yield FormulationQuantity(letter, "", self.m.u_all[j], force)
+            yield TheoryQuantity(letter, "", self.m.u_all[j], force)
         dependent_jacobian = self.form_dependent_speed_jacobian()
         for r in self.m.u_independent if dependent_jacobian else ():
             reduced_force = total[r] + sm.Add(*(row[r] * total[s] for s, row in dependent_jacobian.items()))
-            yield FormulationQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], reduced_force)
+            yield TheoryQuantity("F~" if letter == "F" else "F~*", "", self.m.u[r], reduced_force)
 
     # ------------------------------------------------------------------ TMT
 
-    def _list_transformation_quantities(self) -> Iterator[FormulationQuantity]:
+    def _list_transformation_quantities(self) -> Iterator[TheoryQuantity]:
         """Yield T, M, ḡ, f and Tᵀ (f - M ḡ) by body; f has the gyroscopic torque and loads on mass centre and frame."""
         taken_loads: set[int] = set()
         loads = list(list_applied_loads(self.kinematics))
@@ -272,14 +270,14 @@ class _TheorySections:
         for number, applied in enumerate(loads):
             if number not in taken_loads and applied.partials:
                 name = self.m.loads[applied.load].name
-                yield FormulationQuantity("Q", name, None, self._project_on_speeds(applied.partials, applied.vector))
+                yield TheoryQuantity("Q", name, None, self._project_on_speeds(applied.partials, applied.vector))
         if self.m.potential_forces:
             value = sm.ImmutableMatrix(self.m.potential_forces)
-            yield FormulationQuantity("Q", "the Lagrangian's potential", None, value)
+            yield TheoryQuantity("Q", "the Lagrangian's potential", None, value)
 
     def _list_body_quantities(
         self, body: Body, loads: Sequence[AppliedLoad], taken_loads: set[int]
-    ) -> Iterator[FormulationQuantity]:
+    ) -> Iterator[TheoryQuantity]:
         """Yield T, M, g, f and Q* = Tᵀ (f − M g) of one body."""
         k, columns = self.kinematics, range(len(self.m.u))
         has_inertia = _has_inertia(body)
@@ -307,7 +305,7 @@ class _TheorySections:
             applied_forces += add_vector_components(torque, scale_components(sm.S.NegativeOne, gyroscopic))
         T, g, f = sm.Matrix(rows), sm.Matrix(drift), sm.Matrix(applied_forces)
         for letter, value in (("T", T), ("M", mass), ("g", g), ("f", f), ("Q*", T.T * (f - mass * g))):
-            yield FormulationQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
+            yield TheoryQuantity(letter, body.name, None, sm.ImmutableMatrix(value))  # type: ignore[arg-type]
 
     def _project_on_speeds(self, partials: Partials, vector: Components) -> sm.ImmutableMatrix:
         """Return the dot products of a vector with the partial velocities of all speeds, shape (n_u, 1)."""
@@ -356,29 +354,27 @@ class _TheorySections:
             intermediates=(*self.first, *k.assignments),
         )
 
-    def _list_lagrange_quantities(self) -> Iterator[FormulationQuantity]:
+    def _list_lagrange_quantities(self) -> Iterator[TheoryQuantity]:
         """Yield Lagrange's quantities: energies, momenta, their rates, and the slopes of T, or of a given L, by q."""
         m, terms = self.m, self.get_lagrange_terms()
-        yield FormulationQuantity("L" if m.is_lagrangian_only else "energy T", "", None, terms.kinetic)
+        yield TheoryQuantity("L" if m.is_lagrangian_only else "energy T", "", None, terms.kinetic)
         if terms.potential is not None and not m.is_lagrangian_only:
-            yield FormulationQuantity("energy V", "", None, terms.potential)
+            yield TheoryQuantity("energy V", "", None, terms.potential)
         for q, momentum, slope in zip(m.q, terms.momenta, terms.kinetic_derivatives, strict=True):
-            yield FormulationQuantity("p", "", q, momentum)
-            yield FormulationQuantity(
-                "dp", "", q, self._differentiate(momentum, {**m.rates(terms.rates), **self._motion})
-            )
-            yield FormulationQuantity("dL" if m.is_lagrangian_only else "dT", "", q, slope)
+            yield TheoryQuantity("p", "", q, momentum)
+            yield TheoryQuantity("dp", "", q, self._differentiate(momentum, {**m.rates(terms.rates), **self._motion}))
+            yield TheoryQuantity("dL" if m.is_lagrangian_only else "dT", "", q, slope)
         for n, name in enumerate(self._forces):
             for q, forces in zip(m.q, terms.forces, strict=True):
                 if forces[n] != 0:
-                    yield FormulationQuantity("Q", name, q, forces[n])
+                    yield TheoryQuantity("Q", name, q, forces[n])
 
-    def _list_momenta(self) -> Iterator[FormulationQuantity]:
+    def _list_momenta(self) -> Iterator[TheoryQuantity]:
         """Yield the generalized momentum ∂T/∂q' of each coordinate."""
         for q, momentum in zip(self.m.q, self.get_lagrange_terms().momenta, strict=True):
-            yield FormulationQuantity("p", "", q, momentum)
+            yield TheoryQuantity("p", "", q, momentum)
 
-    def _list_first_integrals(self) -> Iterator[FormulationQuantity]:
+    def _list_first_integrals(self) -> Iterator[TheoryQuantity]:
         """Yield first integrals: of cyclic coordinates, of energy, and of linear and angular momentum."""
         finder = FirstIntegralFinder(
             self.kinematics, None if self.explain_unavailable("lagrange") else self.get_lagrange_terms()

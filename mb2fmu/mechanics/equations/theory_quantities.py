@@ -33,7 +33,7 @@ QuantityLetter = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class FormulationQuantity:
+class TheoryQuantity:
     """One named quantity: its name, symbol and value.
 
     Attributes:
@@ -55,17 +55,17 @@ class FormulationQuantity:
 
 
 @dataclass(frozen=True, slots=True)
-class FormulationQuantitySection:
+class TheoryQuantitySection:
     """Quantities of one kind under a title; ``note`` adds a remark, or says why there are none."""
 
     kind: str
     title: str
-    quantities: tuple[FormulationQuantity, ...]
+    quantities: tuple[TheoryQuantity, ...]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class FormulationQuantities:
+class TheoryQuantities:
     """All quantities of the theory that were requested, of one mechanism.
 
     Attributes:
@@ -76,11 +76,11 @@ class FormulationQuantities:
     """
 
     name: str
-    sections: tuple[FormulationQuantitySection, ...]
+    sections: tuple[TheoryQuantitySection, ...]
     intermediates: tuple[Assignment | LinearSolve, ...]
     rates: dict[sm.Symbol, tuple[sm.Symbol, int]]
 
-    def __getitem__(self, kind: str) -> FormulationQuantitySection:
+    def __getitem__(self, kind: str) -> TheoryQuantitySection:
         """Return the section of one kind."""
         return next(section for section in self.sections if section.kind == kind)
 

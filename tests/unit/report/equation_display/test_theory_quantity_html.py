@@ -12,8 +12,8 @@ from mechanisms import mechanism_of
 
 import mb2fmu
 from mb2fmu.mechanics.equations.equations_of_motion import Assignment
-from mb2fmu.mechanics.equations.formulation_quantities import FormulationQuantities
-from mb2fmu.mechanics.formulations.kane_tmt_lagrange_quantities import form_formulation_quantities
+from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
+from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.pipeline.run_and_report import report_pages
 
@@ -25,7 +25,7 @@ def mechanism() -> Mechanism:
     return mechanism_of(mb2fmu.load(MODELS / "chaplygin_sleigh.py"))
 
 
-def numbers(shown: FormulationQuantities) -> np.ndarray:
+def numbers(shown: TheoryQuantities) -> np.ndarray:
     """All entries at a point that is the same for symbols of one name."""
     known: dict[sm.Basic, sm.Expr] = {}
     entries = [e for section in shown.sections for q in section.quantities for e in q.entries]
@@ -43,8 +43,8 @@ def numbers(shown: FormulationQuantities) -> np.ndarray:
 
 
 def test_what_is_not_contracted_is_the_same(mechanism: Mechanism) -> None:
-    plain = form_formulation_quantities(mechanism, ["partial-velocities"], contracted=False)
-    shown = form_formulation_quantities(mechanism, ["partial-velocities"])
+    plain = form_theory_quantities(mechanism, ["partial-velocities"], contracted=False)
+    shown = form_theory_quantities(mechanism, ["partial-velocities"])
     assert [(q.letter, q.of, q.index) for q in plain.sections[0].quantities] == [
         (q.letter, q.of, q.index) for q in shown.sections[0].quantities
     ]
@@ -56,7 +56,7 @@ def test_what_is_not_contracted_is_the_same(mechanism: Mechanism) -> None:
 def test_a_page_has_the_graph_and_every_quantity(mechanism: Mechanism) -> None:
     theory = report_pages.form_graph_and_theory_content(mechanism, limited=False)
     assert "data:image/svg+xml" in theory.graph
-    shown = form_formulation_quantities(mechanism, report_pages.KANE_QUANTITY_KINDS, contracted=False)
+    shown = form_theory_quantities(mechanism, report_pages.KANE_QUANTITY_KINDS, contracted=False)
     for block, section in zip(theory.blocks, shown.sections, strict=False):
         assert block.title == section.title
         assert len(block.lines) == len(section.quantities) > 0
