@@ -301,7 +301,9 @@ def are_compatible_units(unit: UnitOfMeasurement | str, display_unit: UnitOfMeas
     return _parsed_unit(unit).exponents == _parsed_unit(display_unit).exponents
 
 
-def display_conversion(unit: UnitOfMeasurement | str, display_unit: UnitOfMeasurement | str) -> tuple[float, float]:
+def display_unit_conversion(
+    unit: UnitOfMeasurement | str, display_unit: UnitOfMeasurement | str
+) -> tuple[float, float]:
     """Return FMI's (factor, offset) of a display unit: shown value = factor * value in ``unit`` + offset.
 
     Raises:

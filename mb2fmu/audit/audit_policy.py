@@ -22,7 +22,7 @@ _WAIVER_KEYS = {"rule", "where", "message", "unit", "reason", "expires"}
 
 
 @dataclass(frozen=True, slots=True)
-class Waiver:
+class AuditWaiver:
     """Findings that are known and accepted for now.
 
     Attributes:
@@ -66,7 +66,7 @@ class AuditPolicy:
 
     skip: tuple[str, ...] = ()
     severity: Mapping[str, Severity] = field(default_factory=dict)
-    waivers: tuple[Waiver, ...] = ()
+    waivers: tuple[AuditWaiver, ...] = ()
     baseline: frozenset[tuple[str, str, str]] = frozenset()
     today: dt.date | None = None
 
@@ -119,11 +119,11 @@ class AuditPolicy:
                 return waiver.reason
         return BASELINE_REASON if _finding_fingerprint(finding) in self.baseline else ""
 
-    def _is_expired(self, waiver: Waiver) -> bool:
+    def _is_expired(self, waiver: AuditWaiver) -> bool:
         """Return whether a waiver has expired."""
         return waiver.expires is not None and waiver.expires < (self.today or dt.date.max)
 
-    def _form_expiry_note(self, waiver: Waiver) -> AuditFinding:
+    def _form_expiry_note(self, waiver: AuditWaiver) -> AuditFinding:
         """Return the note on a waiver that has expired."""
         message = f'the waiver of {waiver.rule} ("{waiver.reason}") has expired on {waiver.expires}'
         return AuditFinding(
@@ -172,7 +172,7 @@ def read_audit_policy(path: Path | None, baseline: Path | None, today: dt.date |
     faults = list(_find_policy_faults(table, path))
     if faults:
         raise Mb2FmuError("the policy is wrong", faults)
-    waivers = tuple(Waiver(**waiver) for waiver in table.get("waive", ()))
+    waivers = tuple(AuditWaiver(**waiver) for waiver in table.get("waive", ()))
     return AuditPolicy(tuple(table.get("skip", ())), dict(table.get("severity", {})), waivers, fingerprints, today)
 
 

@@ -53,9 +53,9 @@ def print_unless_quiet(text: str) -> None:
 
 def print_unit_contradictions(definition: CheckedModel) -> None:
     """Print on stderr which declared units contradict each other."""
-    from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
+    from mb2fmu.model.checks.unit_contradictions import describe_unit_contradictions
 
-    for note in find_unit_contradictions(definition):
+    for note in describe_unit_contradictions(definition):
         click.echo(f"note: {note}", err=True)
 
 

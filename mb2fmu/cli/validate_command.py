@@ -25,7 +25,7 @@ from mb2fmu.cli.verdict_output import (
 )
 
 if TYPE_CHECKING:
-    from mb2fmu.validation import DataColumnTolerance, DataRunSettings
+    from mb2fmu.validation import MeasuredDataRunSettings, ValidationDataTolerance
 
 _table_options = (
     click.option(
@@ -162,16 +162,16 @@ def _refuse_files_as_start_values(starts: tuple[str, ...]) -> None:
 
 def _form_data_run_settings(
     tolerances: tuple[str, ...], starts: tuple[str, ...], step: float | None
-) -> DataRunSettings:
+) -> MeasuredDataRunSettings:
     """Return the options of tables as one record."""
-    from mb2fmu.validation import DataColumnTolerance, DataRunSettings
+    from mb2fmu.validation import MeasuredDataRunSettings, ValidationDataTolerance
 
-    named: dict[str, DataColumnTolerance] = {}
-    otherwise: DataColumnTolerance | None = None
+    named: dict[str, ValidationDataTolerance] = {}
+    otherwise: ValidationDataTolerance | None = None
     for text in tolerances:
         name, sign, value = text.rpartition("=")
         try:
-            tolerance = DataColumnTolerance.read(value)
+            tolerance = ValidationDataTolerance.read(value)
         except ValueError as error:
             raise click.BadParameter(f"{text}: write NAME=0.01, NAME=1% or 1%", param_hint="--tolerance") from error
         if sign:
@@ -180,7 +180,9 @@ def _form_data_run_settings(
             otherwise = tolerance
     if step is not None and not step > 0.0:
         raise click.BadParameter(f"{step} is not positive", param_hint="--step")
-    return DataRunSettings(starts=_parse_numbers(starts), tolerances=named, default_tolerance=otherwise, step=step)
+    return MeasuredDataRunSettings(
+        starts=_parse_numbers(starts), tolerances=named, default_tolerance=otherwise, step=step
+    )
 
 
 def _parse_numbers(texts: tuple[str, ...]) -> Mapping[str, float]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mb2fmu.model.declarations.appearance_declarations import Box, Cylinder, Ellipsoid, Mesh, Sphere
     from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment, DeclaredModelContent
     from mb2fmu.model.model import Model, OutputRequest
-    from mb2fmu.model.model_loading import ListedModel, list_models, load, shipped_models_folder
+    from mb2fmu.model.model_loading import ModelListEntry, list_models, load, shipped_models_folder
     from mb2fmu.model.model_template import write_model_template
     from mb2fmu.model.script_import.mechanics_from_script import read_script
     from mb2fmu.model.sources.mechanics_source import Mechanics
@@ -38,10 +38,10 @@ __all__ = [
     "DeclaredExperiment",
     "DeclaredModelContent",
     "Ellipsoid",
-    "ListedModel",
     "Mechanics",
     "Mesh",
     "Model",
+    "ModelListEntry",
     "OutputRequest",
     "Parts",
     "Sphere",
@@ -62,7 +62,7 @@ __getattr__ = import_on_first_use(
         "declarations.appearance_declarations": "Box Cylinder Ellipsoid Mesh Sphere",
         "model": "Model OutputRequest",
         "checked_model": "CheckedModel",
-        "model_loading": "ListedModel list_models load shipped_models_folder",
+        "model_loading": "ModelListEntry list_models load shipped_models_folder",
         "model_template": "write_model_template",
         "script_import.mechanics_from_script": "read_script",
         "sources.mechanics_source": "Mechanics",

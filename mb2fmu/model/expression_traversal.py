@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sm
 from sympy.core.function import ArgumentIndexError
 
-from mb2fmu.model.elementary_function_writing import ElementaryFunctions, write_elementary_function
+from mb2fmu.model.elementary_lambdify import ElementaryFunctions, lambdify_elementary_expressions
 
 
 def iterate_distinct_subexpressions(
@@ -99,7 +99,7 @@ def lambdify_with_shared_parts(
         return function
     named, written = extract_repeated_subexpressions(flat, frozenset(arguments))
     nested = _restore(results, iter(written))
-    if functions and (quick := write_elementary_function(arguments, named, nested, functions)):
+    if functions and (quick := lambdify_elementary_expressions(arguments, named, nested, functions)):
         return quick
     # Without a text of all expressions for a docstring, which takes a quarter of the time.
     function = sm.lambdify(arguments, nested, cse=lambda reduced: (named, reduced), docstring_limit=0, **options)

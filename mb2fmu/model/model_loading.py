@@ -40,7 +40,7 @@ LoadedType = TypeVar("LoadedType", bound=_HasSource)
 
 
 @dataclass(frozen=True, slots=True)
-class ListedModel:
+class ModelListEntry:
     """A model file as ``mb2fmu list`` shows it.
 
     Attributes:
@@ -132,7 +132,7 @@ def locate_model_file(path: Path | str, folder: Path = Path()) -> Path:
     return next((candidate for candidate in candidates if candidate.is_file()), given)
 
 
-def list_models(folder: Path | str) -> list[ListedModel]:
+def list_models(folder: Path | str) -> list[ModelListEntry]:
     """Return the model files of a folder, by name, without running them.
 
     Raises:
@@ -147,12 +147,12 @@ def list_models(folder: Path | str) -> list[ListedModel]:
         try:
             tree = ast.parse(path.read_bytes(), path.name)
         except SyntaxError as error:
-            listed.append(ListedModel(path.stem, f"(cannot be read: line {error.lineno}: {error.msg})", path))
+            listed.append(ModelListEntry(path.stem, f"(cannot be read: line {error.lineno}: {error.msg})", path))
             continue
         functions = _find_model_functions(tree)
         if functions:
             docstring = ast.get_docstring(tree) or ast.get_docstring(functions[0]) or ""
-            listed.append(ListedModel(path.stem, docstring.partition("\n")[0].strip(), path))
+            listed.append(ModelListEntry(path.stem, docstring.partition("\n")[0].strip(), path))
     return listed
 
 

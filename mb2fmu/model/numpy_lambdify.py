@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sm
 from sympy.printing.numpy import SciPyPrinter
 
-from mb2fmu.model.elementary_function_writing import ElementaryFunctions, write_elementary_function
+from mb2fmu.model.elementary_lambdify import ElementaryFunctions, lambdify_elementary_expressions
 from mb2fmu.model.expression_traversal import lambdify_with_shared_parts
 
 NUMPY_FUNCTIONS: ElementaryFunctions = {
@@ -42,7 +42,7 @@ def lambdify_for_numpy(
     options = {"modules": [{}], "printer": SciPyPrinter(settings)}
     if cse:
         return lambdify_with_shared_parts(arguments, expressions, functions=NUMPY_FUNCTIONS, **options)
-    quick = write_elementary_function(arguments, named, expressions, NUMPY_FUNCTIONS)
+    quick = lambdify_elementary_expressions(arguments, named, expressions, NUMPY_FUNCTIONS)
     shared = (lambda reduced: (named, list(reduced))) if named else False
     function: Callable[..., Any] = quick or sm.lambdify(
         arguments, expressions, cse=shared, docstring_limit=0, **options

@@ -125,7 +125,7 @@ DerivativeRule = Callable[[_DerivativeWriter, Sequence[int], int], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ScalarOperation:
     """One scalar operation.
 
     Attributes:
@@ -191,11 +191,11 @@ def _comparison_value(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any],
 
 def _arithmetic_row(
     op: Op, sign: str, digits: Callable[..., Any], slopes: tuple[DerivativeRule, ...] = (), cost: float = 1.0
-) -> Operation:
+) -> ScalarOperation:
     """Return the row of a sum, difference, product or quotient."""
     text = f"{{0}} {sign} {{1}}"
     hazard: Literal["pole", ""] = "pole" if op is Op.DIV else ""
-    return Operation(
+    return ScalarOperation(
         op,
         2,
         slopes,
@@ -209,7 +209,7 @@ def _arithmetic_row(
     )
 
 
-def _function_row(op: Op, cost: float, *slopes: DerivativeRule, **facts: Any) -> Operation:
+def _function_row(op: Op, cost: float, *slopes: DerivativeRule, **facts: Any) -> ScalarOperation:
     """Return the row of a function with one name in SymPy, C, Python and mpmath.
 
     Args:
@@ -227,15 +227,17 @@ def _function_row(op: Op, cost: float, *slopes: DerivativeRule, **facts: Any) ->
         "modelica": f"{name}({operands})",
         "digits": facts.get("digits") or getattr(mpmath, name),
     }
-    return Operation(op, arity, slopes, cost=cost, **(known | facts))
+    return ScalarOperation(op, arity, slopes, cost=cost, **(known | facts))
 
 
-def _step_function_row(op: Op, function: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any) -> Operation:
+def _step_function_row(
+    op: Op, function: str, digits: Callable[..., Any], *, arity: int = 1, **facts: Any
+) -> ScalarOperation:
     """Return the row of a function with jumps; its derivative is 0 elsewhere, and it is exact in doubles."""
     name = op.name.lower()
     operands = ", ".join(f"{{{i}}}" for i in range(arity))
     known: dict[str, Any] = {"c": f"mb2fmu_{name}({operands})"}
-    return Operation(op, arity, flat=True, function=function, digits=digits, exact=True, **(known | facts))
+    return ScalarOperation(op, arity, flat=True, function=function, digits=digits, exact=True, **(known | facts))
 
 
 def _modelica_choice(condition: str, then: str, otherwise: str) -> str:
@@ -298,7 +300,7 @@ _OPERATION_ROWS = (
     _arithmetic_row(Op.SUB, "-", lambda a, b: a - b),
     _arithmetic_row(Op.MUL, "*", lambda a, b: a * b, (lambda _b, x, _value: x[1], lambda _b, x, _value: x[0])),
     _arithmetic_row(Op.DIV, "/", lambda a, b: a / b, cost=2.0),
-    Operation(
+    ScalarOperation(
         Op.NEG, 1, (lambda b, _x, _value: b.constant(-1.0),), c="-{0}", modelica="-({0})",
         digits=lambda a: -a, exact=True,
     ),
@@ -372,15 +374,15 @@ _OPERATION_ROWS = (
         sympy="Abs", function="absolute", c="fabs({0})", of_lanes=True, digits=abs, exact=True, parity="even",
         never_negative=True, meaning="absolute value", modelica=_modelica_choice("{0} < 0.0", "-({0})", "{0}"),
     ),
-    Operation(
+    ScalarOperation(
         Op.MIN, 2, function="minimum", c="mb2fmu_min({0}, {1})", digits=min, exact=True,
         symmetric=True, modelica=_modelica_choice("{1} < {0}", "{1}", "{0}"),
     ),
-    Operation(
+    ScalarOperation(
         Op.MAX, 2, function="maximum", c="mb2fmu_max({0}, {1})", digits=max, exact=True,
         symmetric=True, modelica=_MODELICA_MAXIMUM,
     ),
-    Operation(
+    ScalarOperation(
         Op.SELECT, 3, function="select", c="({0} != 0.0) ? {1} : {2}", of_lanes=True,
         digits=lambda condition, a, b: a if condition != 0 else b, exact=True,
         modelica=_modelica_choice("{0} > 0.5", "{1}", "{2}"),
@@ -417,7 +419,7 @@ _OPERATION_ROWS = (
         Op.OR, "logical_or", max, arity=2, c="mb2fmu_max({0}, {1})", symmetric=True,
         modelica=_MODELICA_MAXIMUM,
     ),
-    Operation(Op.FROZEN, 1, flat=True, c="{0}", modelica="{0}", digits=lambda a: a, exact=True),
+    ScalarOperation(Op.FROZEN, 1, flat=True, c="{0}", modelica="{0}", digits=lambda a: a, exact=True),
 )  # fmt: skip
 
 OPERATIONS = MappingProxyType({row.op: row for row in _OPERATION_ROWS})
@@ -427,6 +429,6 @@ assert len(OPERATIONS) == len(_OPERATION_ROWS), "one row per operation"
 assert set(Op) == set(OPERATIONS) | LEAF_OPERATIONS | {Op.TABLE, Op.BLOCK}, "a row for each operation"
 
 
-def select_scalar_operations(wanted: Callable[[Operation], object]) -> frozenset[Op]:
+def select_scalar_operations(wanted: Callable[[ScalarOperation], object]) -> frozenset[Op]:
     """Return the operations whose rows have these attributes."""
     return frozenset(op for op, row in OPERATIONS.items() if wanted(row))

@@ -13,7 +13,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
-from mb2fmu.units import display_conversion
+from mb2fmu.units import display_unit_conversion
 
 
 class _WithDeclarations(Protocol):
@@ -44,7 +44,7 @@ def parse_value_in_unit(value: OverrideValue, unit: str) -> float:
     else:
         number = float(match[1])
         if match[2]:
-            factor, offset = display_conversion(unit, match[2])
+            factor, offset = display_unit_conversion(unit, match[2])
             number = (number - offset) / factor
     if not math.isfinite(number):
         raise ValueError(f"{value!r} is not finite")

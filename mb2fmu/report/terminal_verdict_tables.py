@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mb2fmu.report.sections.coverage_section import describe_coverage, describe_default_experiment_only
+from mb2fmu.report.sections.coverage_section import describe_default_experiment_only, describe_exercised_quantities
 from mb2fmu.report.sections.event_tables import describe_event_failures as event_failures
 from mb2fmu.report.sections.event_tables import describe_event_verdict_counts
 from mb2fmu.report.sections.measured_data_section import (
@@ -54,7 +54,7 @@ def format_terminal_verdict_blocks(result: ValidationResult, width: int) -> Iter
 def format_verdict_line(result: ValidationResult) -> Text:
     """Return whether it passed, and by how much."""
     quantities = result.judged_quantities
-    coverage = "; ".join(filter(None, (describe_event_verdict_counts(result), describe_coverage(result))))
+    coverage = "; ".join(filter(None, (describe_event_verdict_counts(result), describe_exercised_quantities(result))))
     if result.passed_at_defaults:
         worst = max(quantities, key=lambda item: item.ratio)
         largest = f"largest error/bound {_format_number(worst.ratio)} ({worst.name})"

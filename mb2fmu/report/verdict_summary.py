@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mb2fmu.report.sections.validation_failure_diagnosis import (
-    find_likeliest_failure_cause,
+    describe_likeliest_failure_cause,
     format_tolerance_share,
     list_validation_failures,
 )
@@ -60,7 +60,7 @@ def summarize_validation(
         headline = VerdictSummaryLine("", f"{result.model} validated at the default experiment only{took}", "doubt")
         return headline, [VerdictSummaryLine("Why", reason, "doubt"), *remedy, *lines]
     failures = list_validation_failures(result)
-    cause = find_likeliest_failure_cause(result)
+    cause = describe_likeliest_failure_cause(result)
     first = failures[0]
     state: SummaryState = "bad" if result.has_failures else "doubt"
     reason = _shorten(first.text.removeprefix(f"{result.verdict}: "), 160)

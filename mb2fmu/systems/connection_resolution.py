@@ -10,7 +10,7 @@ from mb2fmu.errors import Fault
 from mb2fmu.systems.coupled_system import DeclaredSystemConnection
 from mb2fmu.systems.fmu_component import FmuComponent, compute_unit_conversion
 from mb2fmu.systems.power_bond_resolution import ConnectedTerminalBondResolver
-from mb2fmu.systems.wired_system import TerminalLink, WiringFaultCollector
+from mb2fmu.systems.wired_system import ConnectedTerminals, WiringFaultCollector
 
 ComponentVariable = tuple[int, str]
 """(component, variable)."""
@@ -32,7 +32,7 @@ class ConnectionResolver:
         self.links: dict[ComponentVariable, tuple[int, str, float, float, str]] = {}
         self.delays: dict[ComponentVariable, float] = {}
         self.terminal_bonds: list[ConnectedTerminalBondResolver] = []
-        self.terminal_links: list[TerminalLink] = []
+        self.terminal_links: list[ConnectedTerminals] = []
 
     def connect(self, declared: DeclaredSystemConnection) -> None:
         """Add a connection, or a fault."""
@@ -200,7 +200,7 @@ class ConnectionResolver:
             self._diagnostics.faults.append(Fault(problem, where, remedy))
             return
         self.terminal_links.append(
-            TerminalLink(
+            ConnectedTerminals(
                 ((first_component, first_terminal), (second_component, second_terminal)),
                 frozenset(set(self.links) - earlier_inputs),
             )

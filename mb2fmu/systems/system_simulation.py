@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, describe_process_end
 from mb2fmu.systems.fmu_component import FmuComponent
-from mb2fmu.systems.master.master_process import MasterComponentData, MasterRunRequest
+from mb2fmu.systems.master.master_process import MasterComponentRequest, MasterRunRequest
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_temporary_folder
 
@@ -128,7 +128,7 @@ def _make_request(wired_system: WiredSystem, folder: Path) -> MasterRunRequest:
             "troubles": component.trouble_log_categories,
         }
         component_requests.append(
-            MasterComponentData(component.description.version, instance_request, component.capabilities,
+            MasterComponentRequest(component.description.version, instance_request, component.capabilities,
                         (references, tuple(values.values())), _list_state_references(component))
         )  # fmt: skip
     run_settings = wired_system.system.run_settings

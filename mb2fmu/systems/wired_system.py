@@ -36,7 +36,7 @@ class MappedComponentParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalLink:
+class ConnectedTerminals:
     """Two connected terminals.
 
     Attributes:
@@ -68,7 +68,7 @@ class WiredSystem:
     values: tuple[Mapping[str, float], ...]
     notes: tuple[str, ...]
     mapped_parameters: tuple[MappedComponentParameter, ...] = ()
-    terminal_links: tuple[TerminalLink, ...] = ()
+    terminal_links: tuple[ConnectedTerminals, ...] = ()
 
 
 class WiringFaultCollector:

@@ -11,16 +11,16 @@ on the measured sensitivity; what cannot be judged does not pass; the FMU runs i
 Must not: derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
+from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
 from mb2fmu.validation.data.measured_data_comparison import (
-    DataRunSettings,
+    MeasuredDataRunSettings,
     MeasuredTableComparison,
-    compare_at_data_table_points,
+    compare_derivatives_at_table_points,
     compare_measurements,
 )
 from mb2fmu.validation.data.validation_data_tables import (
-    DataColumnTolerance,
     ValidationDataTable,
+    ValidationDataTolerance,
     read_validation_table,
 )
 from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
@@ -41,17 +41,15 @@ from mb2fmu.validation.validation_result import (
     ExercisedQuantityResult,
     InterfaceTypeResult,
     InvariantResult,
-    Perturbation,
     PerturbedExperimentResult,
+    PerturbedQuantity,
     ValidationResult,
     VariableResult,
 )
 
 __all__ = [
     "ApiCheckResult",
-    "CheckerFinding",
-    "DataColumnTolerance",
-    "DataRunSettings",
+    "ConformityFinding",
     "ExercisedQuantityResult",
     "ExperimentValues",
     "FmuSimulationResult",
@@ -59,18 +57,20 @@ __all__ = [
     "IndependentChecks",
     "InterfaceTypeResult",
     "InvariantResult",
+    "MeasuredDataRunSettings",
     "MeasuredTableComparison",
-    "Perturbation",
     "PerturbedExperimentResult",
+    "PerturbedQuantity",
     "ReferenceAndBounds",
     "ReferenceRun",
     "Trajectory",
     "ValidationDataTable",
+    "ValidationDataTolerance",
     "ValidationResult",
     "VariableResult",
     "can_integrate_newton_euler_reference",
     "choose_reference_method",
-    "compare_at_data_table_points",
+    "compare_derivatives_at_table_points",
     "compare_measurements",
     "form_experiment_values",
     "integrate_by_euler",

@@ -26,13 +26,13 @@ from mb2fmu.audit.description.description_records import (
     parse_number,
 )
 from mb2fmu.audit.description.unit_definition_rules import find_wrong_unit_exponents
-from mb2fmu.audit.external_checkers import CheckerFinding, run_external_checkers
+from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
-from mb2fmu.units import are_compatible_units, display_conversion, parse_unit
+from mb2fmu.units import are_compatible_units, display_unit_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
@@ -86,7 +86,7 @@ def check_conformity(
     *,
     redundant: bool = False,
     runtime: bool = True,
-) -> tuple[CheckerFinding, ...]:
+) -> tuple[ConformityFinding, ...]:
     """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
 
     Args:
@@ -115,7 +115,7 @@ def check_conformity(
 
 def _run_auditor(
     fmu: Path, definition: DeclaredModelContent, *, redundant: bool, runtime: bool
-) -> Iterator[CheckerFinding]:
+) -> Iterator[ConformityFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, an FMU
@@ -151,13 +151,13 @@ def _run_auditor(
     ]
     for finding in errors:
         place = f"{finding.where}: " if finding.where else ""
-        yield CheckerFinding(AUDITOR, finding.severity, f"{finding.rule}: {place}{finding.message}")
+        yield ConformityFinding(AUDITOR, finding.severity, f"{finding.rule}: {place}{finding.message}")
     if not errors:
         extent = ", as far as explicit integration of a stiff model comes" if stiff else ""
-        yield CheckerFinding(AUDITOR, "note", f"the FMU does what its description says{extent}")
+        yield ConformityFinding(AUDITOR, "note", f"the FMU does what its description says{extent}")
     for reason in result.skipped:
         if UNBOUNDED_INPUTS_MESSAGE in reason:
-            yield CheckerFinding(AUDITOR, "note", f"not tried: {reason}")
+            yield ConformityFinding(AUDITOR, "note", f"not tried: {reason}")
 
 
 def _finding_counts(finding: AuditFinding, *, redundant: bool, stiff: bool) -> bool:
@@ -184,7 +184,7 @@ def _compare_declarations(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     elements: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> Iterator[CheckerFinding]:
+) -> Iterator[ConformityFinding]:
     """Compare units of measure, start values, bounds, nominal values, arrays and experiment with the model's."""
     faults = [
         *_compare_arrays(declared, definition, elements),
@@ -200,21 +200,21 @@ def _compare_declarations(
     causalities = {name: variable.causality for name, variable in _variables_by_name(declared).items()}
     not_outputs = [name for name in outputs if causalities.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {causalities[name]}" for name in not_outputs]
-    yield from (CheckerFinding(MODEL, "error", fault) for fault in faults)
+    yield from (ConformityFinding(MODEL, "error", fault) for fault in faults)
     without_unit = _list_variables_without_unit(declared, definition, equations)
     if without_unit:
-        yield CheckerFinding(MODEL, "warning", f"no unit of measure is declared of {', '.join(without_unit)}")
+        yield ConformityFinding(MODEL, "warning", f"no unit of measure is declared of {', '.join(without_unit)}")
     restricted = _list_restricted_variables(declared, definition)
     if restricted:
         text = f"{', '.join(restricted)} changes less often by the description than in the model: not tried"
-        yield CheckerFinding(MODEL, "warning", text)
+        yield ConformityFinding(MODEL, "warning", text)
     if not faults:
-        yield CheckerFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
+        yield ConformityFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
 
 
 def _compare_terminals(
     fmu_terminals: Mapping[str, Sequence[DescribedTerminalMember]], definition: DeclaredModelContent
-) -> Iterator[CheckerFinding]:
+) -> Iterator[ConformityFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
         model_members = {member.name: (str(member.variable), member.kind) for member in terminal.members}
@@ -224,7 +224,7 @@ def _compare_terminals(
                 ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
                 for members in (fmu_members, model_members)
             )
-            yield CheckerFinding(
+            yield ConformityFinding(
                 MODEL, "error", f"the terminal {terminal.name} has {members_text}; the model has {model_members_text}"
             )
 
@@ -315,7 +315,7 @@ def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
         yield f"the unit {unit.name} is defined as another one: {wrong_exponents}"
     for name, attributes in unit.display.items():
         try:
-            expected = display_conversion(unit.name, name)
+            expected = display_unit_conversion(unit.name, name)
         except ValueError:
             continue  # a name that says nothing
         declared_values = parse_number(attributes.get("factor", "1")), parse_number(attributes.get("offset", "0"))

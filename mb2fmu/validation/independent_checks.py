@@ -33,7 +33,7 @@ from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_proce
 from mb2fmu.validation.source_checks import (
     nodal_inertia_check,
     output_import_check,
-    potential_check,
+    potential_energy_check,
     value_import_check,
 )
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
@@ -281,11 +281,11 @@ def check_potential_energy(
 
     A potential energy that the model itself gives is an output like any other, so it does not fail.
     """
-    requested = potential_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
+    requested = potential_energy_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
     V = find_potential_energy_function(equations) if equations is not None and requested else None
     if V is None:
         return []
-    comparison = potential_check.compare_potential_with_loads(mechanism, V)
+    comparison = potential_energy_check.compare_potential_with_loads(mechanism, V)
     check = _form_check(
         "potential", max(comparison.points, MIN_POINTS), [(comparison.ratio, "the potential energy")], []
     )
@@ -298,7 +298,9 @@ def check_potential_energy(
 def check_flexible_bodies(definition: CheckedModel, mechanism: Mechanism) -> Sequence[IndependentCheck]:
     """Judge the reduction of flexible bodies; no independent check where there are none."""
     bodies = definition.flexible_bodies
-    errors = [pair for b in bodies for pair in nodal_inertia_check.compare_nodal_inertia(definition, mechanism, b)]
+    errors = [
+        pair for b in bodies for pair in nodal_inertia_check.compute_nodal_inertia_errors(definition, mechanism, b)
+    ]
     return [replace(_form_check("nodes", MIN_POINTS, errors, []), points=len(errors))] if errors else []
 
 

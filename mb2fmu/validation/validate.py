@@ -30,19 +30,19 @@ from mb2fmu.validation.comparison.event_comparison import (
 from mb2fmu.validation.comparison.motion_comparison import (
     MIN_JUDGED_POINTS,
     ErrorBounds,
-    compare_invariants,
     compare_variables,
     compute_error_bounds,
+    compute_invariant_results,
 )
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
     PerturbedExperiment,
+    extract_first_message_line,
     form_experiment_with_overrides,
     list_perturbed_experiments,
     list_settable_names,
     make_missing_perturbed_experiment_record,
-    read_first_message_line,
 )
 from mb2fmu.validation.experiment.validated_value_ranges import add_tried_ranges, describe_unvalidated_conditions
 from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_least_known_digits
@@ -243,7 +243,7 @@ def _make_perturbed_reference_and_bounds(
             reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
             limits = compute_error_bounds(reference, measure_start_error_growth(reference))
         except (ValidationError, ArithmeticError, ValueError) as error:
-            obstacle = f"with other values the reference cannot be integrated: {read_first_message_line(error)}"
+            obstacle = f"with other values the reference cannot be integrated: {extract_first_message_line(error)}"
             continue
         is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
         if np.all(is_judged):
@@ -353,7 +353,7 @@ def validate(
 
 
 @dataclass(frozen=True)
-class _Judgement:
+class _ExperimentAndApiCheckResults:
     """Results of all interface types in the default experiment, in the perturbed one, and of API checks."""
 
     first: InterfaceTypeResult
@@ -397,7 +397,7 @@ class _Judgement:
 
 
 @dataclass(frozen=True)
-class _RunPlan:
+class _FmuRunPlan:
     """Requests to one FMU (experiments, events to watch, API checks during the run), and the judgement of its answers.
 
     Attributes:
@@ -451,10 +451,10 @@ class _RunPlan:
         definition: DeclaredModelContent,
         fmu: Path,
         fmu_results: Sequence[FmuProcessResult],
-        judgement: _Judgement,
+        judgement: _ExperimentAndApiCheckResults,
         time_limit: float,
         clock: _ActivityClock,
-    ) -> tuple[_Judgement, tuple[str, ...]]:
+    ) -> tuple[_ExperimentAndApiCheckResults, tuple[str, ...]]:
         """Return the judgement with Model Exchange integrated as accurately as the integrator can, and a note of that.
 
         What the importer's integrator makes of a right FMU is no fault of the FMU. Where the FMU does not go through
@@ -503,12 +503,14 @@ class _RunPlan:
         is_agreeing = not plan.judge(definition, fmu_results).describe_motion_failure("CoSimulation")
         return experiments[0].tolerance if is_agreeing else None
 
-    def judge(self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]) -> _Judgement:
+    def judge(
+        self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
+    ) -> _ExperimentAndApiCheckResults:
         """Judge all that was run."""
         first_result, *further_results = (
             self.judge_interface_type(self.reference_and_bounds, fmu_result, 0) for fmu_result in fmu_results
         )
-        return _Judgement(
+        return _ExperimentAndApiCheckResults(
             first_result,
             tuple(further_results),
             self.judge_perturbed_experiment(fmu_results),
@@ -534,7 +536,7 @@ class _RunPlan:
         return InterfaceTypeResult(
             events=events,
             variables=compare_variables(reference, limits, simulation),
-            invariants=compare_invariants(reference, simulation, limits, reference_and_bounds.integrals),
+            invariants=compute_invariant_results(reference, simulation, limits, reference_and_bounds.integrals),
             simulation=simulation,
         )
 
@@ -604,7 +606,7 @@ def _plan_run(
     description: FmuDescription,
     reference_and_bounds: ReferenceAndBounds,
     default_experiment: ExperimentValues,
-) -> _RunPlan:
+) -> _FmuRunPlan:
     """Return the plan of runs and API calls for one FMU, from the reference data."""
     experiments, reference = [default_experiment], reference_and_bounds.reference
     watched_events = [select_events_to_locate(reference, reference_and_bounds.limits, description)]
@@ -624,7 +626,7 @@ def _plan_run(
         kind: plan_api_calls(check_point, definition, description, kind) if check_point else None
         for kind in description.identifiers
     }
-    return _RunPlan(
+    return _FmuRunPlan(
         reference_and_bounds, description, tuple(experiments), tuple(watched_events), check_point, call_plans
     )
 

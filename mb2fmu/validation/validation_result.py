@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.audit.external_checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import ConformityFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.data.measured_data_comparison import MeasuredTableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
@@ -185,7 +185,7 @@ class InterfaceTypeResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Perturbation:
+class PerturbedQuantity:
     """Perturbation of one quantity in the perturbed experiment.
 
     Attributes:
@@ -220,7 +220,7 @@ class PerturbedExperimentResult:
 
     kinds: tuple[InterfaceTypeResult, ...]
     reference: ReferenceRun | None
-    perturbations: tuple[Perturbation, ...]
+    perturbations: tuple[PerturbedQuantity, ...]
     part: float
     text: str
     refusals: tuple[str, ...] = ()
@@ -331,7 +331,7 @@ class ValidationResult:
     model: str
     variables: tuple[VariableResult, ...]
     invariants: tuple[InvariantResult, ...]
-    conformance: tuple[CheckerFinding, ...]
+    conformance: tuple[ConformityFinding, ...]
     reference: ReferenceRun
     simulation: FmuSimulationResult
     timings: Mapping[str, float]
@@ -596,7 +596,7 @@ def _record_interface_type(result: InterfaceTypeResult) -> dict[str, object]:
 def _record_scalars(
     record: VariableResult
     | InvariantResult
-    | Perturbation
+    | PerturbedQuantity
     | ApiCheckResult
     | ExercisedQuantityResult
     | IndependentCheck

@@ -194,7 +194,7 @@ def with_dynamics(derivation):
     """Equations by another formulation than the FMU's: the reference's own may say only what stands where."""
     applying = [
         method
-        for method, applies in formulations.check_all_formulations(derivation.mechanism).items()
+        for method, applies in formulations.check_applicability_of_all_formulations(derivation.mechanism).items()
         if applies.is_applicable
     ]
     method = validation.choose_reference_method(derivation.equations.method, applying)

@@ -131,7 +131,7 @@ def test_steps_with_other_parameters_may_be_the_integrators_error(
     assert result.passed, result.notes
     assert result.notes[0].startswith("Model Exchange was integrated again")
     with monkeypatch.context() as coarse:
-        coarse.setattr(sys.modules["mb2fmu.validation.validate"]._RunPlan, "judge_again", lambda *a: (a[4], ()))
+        coarse.setattr(sys.modules["mb2fmu.validation.validate"]._FmuRunPlan, "judge_again", lambda *a: (a[4], ()))
         first = judged(fmu, right)
     failed = [call for call in first.api_checks if call.verdict == "failed"]
     assert failed

@@ -13,7 +13,7 @@ from wrong_units import changed_unit, packed
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
 from mb2fmu.pipeline.run_and_report.validation_run import validate
-from mb2fmu.report.sections.validation_failure_diagnosis import find_likeliest_failure_cause
+from mb2fmu.report.sections.validation_failure_diagnosis import describe_likeliest_failure_cause
 from mb2fmu.validation.validation_result import ValidationResult
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ def test_a_right_fmu_is_said_to_integrate_too_coarsely(build: FmuBuildResult, tm
     result = judged(packed(build, tmp_path / "right.fmu"))
     assert not result.passed
     assert result.agreeing_tolerance == pytest.approx(1e-7)
-    assert "set model.experiment(tolerance=1e-7)" in find_likeliest_failure_cause(result)
+    assert "set model.experiment(tolerance=1e-7)" in describe_likeliest_failure_cause(result)
     assert not [call for call in result.api_checks if call.verdict == "failed"]
 
 
@@ -72,5 +72,5 @@ def test_a_wrong_solver_is_not_called_coarse(build: FmuBuildResult, tmp_path: Pa
     edit = {"dopri5.h": ("(125.0 / 192.0)", "(125.5 / 192.0)")}
     result = judged(changed_unit(build, tmp_path / "wrong.fmu", edit))
     assert result.agreeing_tolerance is None
-    assert "too coarsely" not in find_likeliest_failure_cause(result)
+    assert "too coarsely" not in describe_likeliest_failure_cause(result)
     assert {"each solver", "ramps of inputs"} <= {call.name for call in result.api_checks if call.verdict == "failed"}

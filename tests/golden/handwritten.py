@@ -32,11 +32,11 @@ from mb2fmu.fmu.interface.interface_description import (
 )
 from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EquationsOfMotion,
     KinematicEquations,
     MassMatrixDynamics,
     OutputExpression,
+    SymbolAssignment,
     VelocityConstraints,
 )
 from mb2fmu.model.checked_model import CheckedModel
@@ -198,7 +198,7 @@ def double_pendulum() -> tuple[CheckedModel, EquationsOfMotion]:
         u_independent=(0, 1),
         u_dot=(ua, ub),
         p=(m1, m2, l1, l2, g),
-        calculated_parameters=(Assignment(m, m1 + m2),),
+        calculated_parameters=(SymbolAssignment(m, m1 + m2),),
         r=(torque,),
         kinematics=KinematicEquations(sm.ImmutableMatrix.eye(2), sm.ImmutableMatrix.zeros(2, 1)),
         dynamics=MassMatrixDynamics(

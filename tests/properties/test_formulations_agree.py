@@ -21,7 +21,7 @@ from mechanisms import (
 from representatives import KINDS, marked
 
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.formulations import check_all_formulations, formulate
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations, formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model, load
 from mb2fmu.validation import is_too_large_for_symbols
@@ -39,7 +39,7 @@ BUILT = {
 def _agree(mechanism):
     methods = [
         method
-        for method, answer in check_all_formulations(mechanism).items()
+        for method, answer in check_applicability_of_all_formulations(mechanism).items()
         if answer.is_applicable and method != "recursive"
     ]
     large = is_too_large_for_symbols(mechanism)
@@ -79,7 +79,7 @@ def test_built(name):
 
 def test_lagrange_refuses_a_velocity_that_uses_its_constraint():
     mechanism = mechanism_of(sympy_rolling_disc())
-    answers = check_all_formulations(mechanism)
+    answers = check_applicability_of_all_formulations(mechanism)
     assert answers["kane"].is_applicable
     assert answers["tmt"].is_applicable
     assert not answers["lagrange"].is_applicable
@@ -141,7 +141,7 @@ def test_a_lagrangian_with_bodies_is_open_to_every_method():
     model.output_position("place", model.mechanics.bodies[0].masscenter)
     model.output_total_energy()
     mechanism = mechanism_of(model)
-    assert all(answer.is_applicable for answer in check_all_formulations(mechanism).values())
+    assert all(answer.is_applicable for answer in check_applicability_of_all_formulations(mechanism).values())
     tmt = Evaluated(mechanism, "tmt")
     for method in ("lagrange", "recursive-articulated", "recursive-composite"):
         other = Evaluated(mechanism, method)
@@ -155,6 +155,6 @@ def test_bodies_that_are_not_the_lagrangians_are_not_used():
     method = model.mechanics
     L = method._L[0] + sum(q.diff() ** 2 for q in method.q)
     model.mechanics = type(method)(L, list(method.q), bodies=method.bodies, frame=method.inertial)
-    answers = check_all_formulations(mechanism_of(model))
+    answers = check_applicability_of_all_formulations(mechanism_of(model))
     assert answers["lagrange"].is_applicable
     assert not answers["tmt"].is_applicable

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random_states
 from trees import AXES, DEGREES, KINDS, build
 
-from mb2fmu.mechanics.formulations import check_all_formulations
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations
 
 TREES = st.lists(
     st.tuples(st.sampled_from(KINDS), st.sampled_from(AXES), st.integers(0, 3)), min_size=1, max_size=3
@@ -39,7 +39,9 @@ def agree(kinds, tilted):
     model = model_of("Tree", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
     mechanism = mechanism_of(model)
     numeric = Numeric(mechanism)
-    methods = [method for method, answer in check_all_formulations(mechanism).items() if answer.is_applicable]
+    methods = [
+        method for method, answer in check_applicability_of_all_formulations(mechanism).items() if answer.is_applicable
+    ]
     assert set(methods) == {"kane", "tmt", "lagrange", "recursive", "recursive-articulated", "recursive-composite"}
     methods.remove("recursive")  # is one of its variants
     if len(mechanism.u) > 3:

@@ -23,7 +23,7 @@ from trees import AXES, DEGREES, KINDS, build
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program import count_operations
-from mb2fmu.mechanics.formulations import check_all_formulations, formulate
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations, formulate
 from mb2fmu.model.model import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
@@ -221,7 +221,7 @@ def test_a_shared_speed_is_said_and_composite_bodies_take_it():
     equations = [u - q.diff(), v - x.diff()]
     parts = Parts(frame=N, origin=O, q=[q, x], u=[u, v], kinematic_equations=equations, bodies=bodies, loads=loads)
     mechanism = mechanism_of(model_of("Gears", parts, [q, x], [u, v], m=1.0, J=0.2, r=0.5, g=9.81))
-    answer = check_all_formulations(mechanism)["recursive-articulated"]
+    answer = check_applicability_of_all_formulations(mechanism)["recursive-articulated"]
     assert not answer.is_applicable
     assert "u moves both" in answer.reason
     one, numeric = Evaluated(mechanism, "recursive"), Numeric(mechanism)

@@ -10,7 +10,7 @@ import sympy as sm
 from mechanisms import Evaluated, Numeric, close, mechanism_of, model_of, random_states
 from sympy.physics import mechanics as me
 
-from mb2fmu.mechanics.formulations import check_all_formulations
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations
 from mb2fmu.model.model import Parts
 
 VARIANTS = ("recursive-articulated", "recursive-composite")
@@ -128,7 +128,7 @@ JOINTS = (slanted, universal, ball_by_three_frames, torque_between, screw, slide
 def test_joint(joint: Callable[[_Bench], int]):
     bench = _Bench()
     mechanism = mechanism_of(bench.model(joint(bench)))
-    assert check_all_formulations(mechanism)["recursive-articulated"].is_applicable
+    assert check_applicability_of_all_formulations(mechanism)["recursive-articulated"].is_applicable
     numeric, tmt = Numeric(mechanism), Evaluated(mechanism, "tmt")
     for method in VARIANTS:
         one = Evaluated(mechanism, method)

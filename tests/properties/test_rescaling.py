@@ -26,7 +26,11 @@ from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equat
 from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_start_error_growth
 from mb2fmu.validation.api_checks import derivative_api_checks
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
-from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
+from mb2fmu.validation.comparison.motion_comparison import (
+    compare_variables,
+    compute_error_bounds,
+    compute_invariant_results,
+)
 from mb2fmu.validation.conformity_checks import check_conformity
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
@@ -93,7 +97,7 @@ def judged(model: Model, wrong: dict[str, float]) -> dict[str, tuple[str, float]
     )
     found = observe_trajectory(numeric, run, answer.y.T, numeric.prepare(run.parameters))[0]
     simulation = FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, found, (), 0.0)
-    results = [*compare_variables(reference, limits, simulation), *compare_invariants(reference, simulation)]
+    results = [*compare_variables(reference, limits, simulation), *compute_invariant_results(reference, simulation)]
     return {r.name: (r.verdict, r.ratio) for r in results}
 
 

@@ -13,7 +13,7 @@ from mb2fmu.units import (
     are_compatible_units,
     convert_to_modelica_notation,
     derive_rate_unit,
-    display_conversion,
+    display_unit_conversion,
     format_base_units,
     parse_unit,
 )
@@ -112,7 +112,7 @@ def test_a_unit_is_text():
 
 def test_degrees_celsius_have_an_offset():
     assert parse_unit("degC").offset == 273.15
-    assert display_conversion("K", "degC") == (1.0, -273.15)
+    assert display_unit_conversion("K", "degC") == (1.0, -273.15)
     with pytest.raises(ValueError, match="degC has an offset and can only stand alone; write K"):
         parse_unit("J/degC")
 
@@ -203,10 +203,10 @@ def test_derivatives_look_as_one_writes_them():
 def test_shown_values_convert_back(text, shown, value):
     if not are_compatible_units(text, shown):
         with pytest.raises(ValueError, match="cannot show values in"):
-            display_conversion(text, shown)
+            display_unit_conversion(text, shown)
         return
-    factor, offset = display_conversion(text, shown)
-    back, back_offset = display_conversion(shown, text)
+    factor, offset = display_unit_conversion(text, shown)
+    back, back_offset = display_unit_conversion(shown, text)
     assert back * (factor * value + offset) + back_offset == pytest.approx(value, rel=1e-12, abs=1e-12)
 
 

@@ -21,7 +21,7 @@ from distributed.client import Future
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseData, StudyCaseRunner
+from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseRunner, StudyCaseRunSettings
 from mb2fmu.analysis.studies.study_case_scheduling import CaseNumbers, FinishedChunks
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package import write_file_tree
@@ -47,7 +47,7 @@ class _FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
 
     idempotent = True  # called again, because a worker ended meanwhile: those that have it keep it
 
-    def __init__(self, key: str, content: bytes, job: StudyCaseData, *, own: bool) -> None:
+    def __init__(self, key: str, content: bytes, job: StudyCaseRunSettings, *, own: bool) -> None:
         self.key, self.content, self.job, self.own = key, content, job, own
         self.runner: StudyCaseRunner | None = None
 
@@ -84,7 +84,9 @@ class DaskCaseEngine:
         own: The workers were started by this program.
     """
 
-    def __init__(self, client: Client, content: bytes, job: StudyCaseData, cases: Floats, *, own: bool = False) -> None:
+    def __init__(
+        self, client: Client, content: bytes, job: StudyCaseRunSettings, cases: Floats, *, own: bool = False
+    ) -> None:
         self._client, self._cases, self._own = client, cases, own
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"

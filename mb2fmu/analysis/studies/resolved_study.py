@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCaseData
-from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyRequestedResult, Value, VariedQuantity
+from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCaseRunSettings
+from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyResultRequest, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import parse_value_in_unit
-from mb2fmu.units import display_conversion
+from mb2fmu.units import display_unit_conversion
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedVariable
@@ -134,8 +134,8 @@ class ResolvedStudy:
     varied: Mapping[str, str]
     cases: Floats
     results: Mapping[str, str]
-    wanted: tuple[StudyRequestedResult, ...]
-    job: StudyCaseData
+    wanted: tuple[StudyResultRequest, ...]
+    job: StudyCaseRunSettings
     fixed: Mapping[str, float]
     inputs: Mapping[str, Value]
     units: Mapping[str, str]
@@ -215,7 +215,7 @@ class _StudyResolver:
         self._refuse_faults()
         used = [name for name in self._entrances() if name in {*signals, *fixed, *names}]
         tolerance = self._described.experiment_number("tolerance", DEFAULT_TOLERANCE)
-        job = StudyCaseData(
+        job = StudyCaseRunSettings(
             request=self._fmu.driver_request(kind, tolerance), step=step, tolerance=tolerance,
             **self._places(names, fixed, signals, used, (step, steps)),
             read=tuple(self._fmu.variables[name].reference for name in read), names=tuple(read), columns=columns,
@@ -274,7 +274,7 @@ class _StudyResolver:
         used: Sequence[str],
         steps: tuple[float, int],
     ) -> dict[str, Any]:
-        """Return where the numbers of a case go: start values and parameters, then inputs; see :class:`StudyCaseData`.
+        """Return where numbers of a case go: start values and parameters, then inputs: :class:`StudyCaseRunSettings`.
 
         Args:
             names: What varies.
@@ -365,7 +365,7 @@ class _StudyResolver:
             values = column.values
             if column.unit:
                 try:
-                    factor, offset = display_conversion(self._unit_of(column.name), column.unit)
+                    factor, offset = display_unit_conversion(self._unit_of(column.name), column.unit)
                 except ValueError as error:
                     self._fault(f"{column.name}: {error}", table.source, "give the unit of the variable")
                     continue
@@ -400,7 +400,7 @@ class _StudyResolver:
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
         return tuple(found)
 
-    def _columns(self, wanted: tuple[StudyRequestedResult, ...]) -> tuple[tuple[CaseResultColumn, ...], list[str]]:
+    def _columns(self, wanted: tuple[StudyResultRequest, ...]) -> tuple[tuple[CaseResultColumn, ...], list[str]]:
         """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
@@ -419,7 +419,7 @@ class _StudyResolver:
             columns.append(CaseResultColumn(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
-    def _outputs(self) -> tuple[StudyRequestedResult, ...]:
+    def _outputs(self) -> tuple[StudyResultRequest, ...]:
         """Return all outputs at the end; of an FMU without outputs its continuous variables."""
         reals = {name: v for name, v in self._fmu.variables.items() if v.is_double}
         found = [name for name, v in reals.items() if v.causality == "output"]
@@ -427,7 +427,7 @@ class _StudyResolver:
         if not found:
             self._fault("the FMU has nothing that changes", "results", "is it the right FMU?")
         return tuple(
-            StudyRequestedResult(f"{name} at the end" if name in RESERVED_COLUMNS else name, name, "end")
+            StudyResultRequest(f"{name} at the end" if name in RESERVED_COLUMNS else name, name, "end")
             for name in found
         )
 

@@ -47,7 +47,7 @@ class CaseResultColumn:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StudyCaseData:
+class StudyCaseRunSettings:
     """Data shared by all cases of a study.
 
     Attributes:
@@ -110,7 +110,7 @@ class StudyCaseRunner:
         unzipped: Folder of the FMU.
     """
 
-    def __init__(self, job: StudyCaseData, unzipped: Path) -> None:
+    def __init__(self, job: StudyCaseRunSettings, unzipped: Path) -> None:
         self._job = job
         self._request = {**job.request, "unzipped": str(unzipped), "variables": list(job.read)}
         self._instance: Any = None
@@ -241,7 +241,7 @@ class StudyCaseRunner:
             instance.free()
 
 
-def _compute_case_results(path: Floats, job: StudyCaseData) -> Floats:
+def _compute_case_results(path: Floats, job: StudyCaseRunSettings) -> Floats:
     """Return the results of a case.
 
     Args:
@@ -271,7 +271,7 @@ def _compute_result(y: Floats, column: CaseResultColumn, step: float) -> float:
             return float(step * (at[0] + side[at[0]] / (side[at[0]] - side[at[0] + 1]))) if len(at) else float("nan")
 
 
-def _describe_non_finite(path: Floats, job: StudyCaseData, *, through: bool) -> str:
+def _describe_non_finite(path: Floats, job: StudyCaseRunSettings, *, through: bool) -> str:
     """Name the first value that is not finite."""
     seen = path if through else path[-1:]
     if np.isfinite(seen).all():

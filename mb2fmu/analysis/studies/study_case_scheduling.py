@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseData, StudyCaseRunner
+from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseRunner, StudyCaseRunSettings
 
 Floats = npt.NDArray[np.float64]
 CaseNumbers = tuple[int, ...]
@@ -54,7 +54,7 @@ class InProcessCaseEngine:
         cases: All of them, a row each.
     """
 
-    def __init__(self, job: StudyCaseData, unzipped: Path, cases: Floats) -> None:
+    def __init__(self, job: StudyCaseRunSettings, unzipped: Path, cases: Floats) -> None:
         self._runner, self._cases = StudyCaseRunner(job, unzipped), cases
         self._handed: deque[CaseNumbers] = deque()
 

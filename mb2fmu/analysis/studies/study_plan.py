@@ -50,7 +50,7 @@ class VariedQuantity:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyRequestedResult:
+class StudyResultRequest:
     """One kept number of a case.
 
     Attributes:
@@ -112,7 +112,7 @@ class StudyPlan:
     table: str
     spread: float
     varied: tuple[VariedQuantity, ...]
-    results: tuple[StudyRequestedResult, ...]
+    results: tuple[StudyResultRequest, ...]
     trajectories: tuple[str, ...]
     trajectory_format: Format = "parquet"
 
@@ -145,7 +145,7 @@ def read_study_plan(content: Mapping[str, Any]) -> StudyPlan:
     return plan
 
 
-def names_neither_fmu_nor_model(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
+def is_study_target_missing(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
     """Return whether a faulty plan names no FMU or model, so that nothing can be checked against one."""
     of_arguments = [fault for fault in faults if fault.where == "arguments" or fault.what.startswith("argu")]
     return not plan.source or bool(of_arguments and not plan.source_is_fmu)
@@ -303,7 +303,7 @@ class _PlanReader:
             self._fault(f"{method} draws between bounds", where, "give from and to, or mean and deviation")
         return VariedQuantity(name, law, tuple(numbers), count)
 
-    def _results(self, table: Mapping[str, Any]) -> tuple[StudyRequestedResult, ...]:
+    def _results(self, table: Mapping[str, Any]) -> tuple[StudyResultRequest, ...]:
         """Return the results to keep."""
         found = []
         for name, given in table.items():
@@ -322,7 +322,7 @@ class _PlanReader:
             if "direction" in entry and take != "first-crossing":
                 self._fault("only first-crossing has a direction", f"{where}.direction", 'add take = "first-crossing"')
             worst = self._choice(entry, "worst", WORST_ENDS, "largest", where)
-            found.append(StudyRequestedResult(name, entry["of"], take, level, direction, worst))
+            found.append(StudyResultRequest(name, entry["of"], take, level, direction, worst))
         return tuple(found)
 
     def _fault(self, what: str, where: str, remedy: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
-from mb2fmu.analysis.studies.study_case_runner import StudyCaseData
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseRunSettings
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package.atomic_publishing import make_unpublished_folder
 
@@ -26,7 +26,7 @@ _CHUNK_SIZE = 1 << 20
 
 
 def format_trajectories_as_parquet(
-    job: StudyCaseData, cases: IndexArray, paths: Floats, messages: Sequence[str]
+    job: StudyCaseRunSettings, cases: IndexArray, paths: Floats, messages: Sequence[str]
 ) -> bytes:
     """Return trajectories as Parquet: case, time, variables; those of failed cases are left out.
 

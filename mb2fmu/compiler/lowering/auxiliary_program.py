@@ -14,7 +14,7 @@ from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, SymbolAssignment
 
 
 def lower_constraint_residuals(equations: EquationsOfMotion) -> ScalarProgram:
@@ -34,7 +34,7 @@ def lower_constraint_residuals(equations: EquationsOfMotion) -> ScalarProgram:
         symbols |= {symbol: leaf(i) for i, symbol in enumerate(group)}
     walker = SympyLowering(b, symbols)
     for item in (*e.calculated_parameters, *e.intermediates):
-        if isinstance(item, Assignment):
+        if isinstance(item, SymbolAssignment):
             walker.define([item.symbol], [item.expression], lambda nodes: nodes)
     rows = list(e.holonomic) if not e.q_dependent else []
     constraints = e.velocity_constraints
@@ -61,7 +61,7 @@ class AuxiliaryProgramBuilder:
     def __init__(self, equations: EquationsOfMotion) -> None:
         self._lowering = EquationsLowering.start_lowering(equations)
 
-    def define(self, assignments: Iterable[Assignment]) -> None:
+    def define(self, assignments: Iterable[SymbolAssignment]) -> None:
         """Define intermediates beside those of the equations, in order; with names of their own."""
         for item in assignments:
             self._lowering.walker.define([item.symbol], [item.expression], lambda nodes: nodes)

@@ -53,7 +53,7 @@ from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     GRAM_REGULARIZATION,
     compute_row_scales,
     form_gram_matrix,
-    project_speeds,
+    project_speeds_on_constraints,
     scale_constraint_rows,
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -62,9 +62,9 @@ from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, Sc
 from mb2fmu.errors import Fault, LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     DIAGNOSTIC_SYMBOLS,
-    Assignment,
     EquationsOfMotion,
-    LinearSolve,
+    LinearSystemAssignment,
+    SymbolAssignment,
 )
 from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
 
@@ -333,7 +333,7 @@ class EquationsLowering:
         """Define all named intermediates, in order; each is lowered where it is first needed."""
         e = self.equations
         for item in (*e.calculated_parameters, *e.intermediates):
-            if isinstance(item, Assignment):
+            if isinstance(item, SymbolAssignment):
                 self.walker.define([item.symbol], [item.expression], lambda nodes: nodes)
             else:
                 self._define_solve(item)
@@ -342,7 +342,7 @@ class EquationsLowering:
         for late in e.late_intermediates:
             self.walker.define([late.symbol], [late.expression], lambda nodes: nodes)
 
-    def _define_solve(self, item: LinearSolve) -> None:
+    def _define_solve(self, item: LinearSystemAssignment) -> None:
         """Define the unknowns of a linear system; it is solved where one of them is first needed."""
         n, columns = item.right_hand_side.shape
 
@@ -620,7 +620,7 @@ def _solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> 
     free = [[entry if f else zero for entry, f in zip(row, is_free, strict=True)] for row in A]
     kept = [[zero if f else entry for entry, f in zip(row, is_free, strict=True)] for row in A]
     given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]
-    u = project_speeds(b, free, given_by, u, e.redundant_rows, e.row_lengths)
+    u = project_speeds_on_constraints(b, free, given_by, u, e.redundant_rows, e.row_lengths)
     return [*q, *u, *given[n_q + n_u :]]
 
 

@@ -76,7 +76,7 @@ class PositionProjection:
         """
         at_x = dict(zip(self._q, x, strict=True))
         entries = [e.xreplace(at_x) for row in self._jacobian for e in row]
-        return [*x, *self._others, *entries, *(bound_magnitude_sum(row).xreplace(at_x) for row in self._phi)]
+        return [*x, *self._others, *entries, *(compute_magnitude_sum_bound(row).xreplace(at_x) for row in self._phi)]
 
     def project(self, nodes: Sequence[int]) -> list[int]:
         """Return the projected coordinates."""
@@ -164,7 +164,7 @@ class PositionProjection:
         return b.build()
 
 
-def bound_magnitude_sum(expression: sm.Expr) -> sm.Expr:
+def compute_magnitude_sum_bound(expression: sm.Expr) -> sm.Expr:
     """Return an upper bound of the sum of the magnitudes of all terms; sin and cos count as 1.
 
     It is what round-off in the expression is measured by, and does not vanish where the terms cancel each other.
@@ -172,8 +172,8 @@ def bound_magnitude_sum(expression: sm.Expr) -> sm.Expr:
     if isinstance(expression, (sm.sin, sm.cos)):
         return sm.S.One
     if isinstance(expression, (sm.Add, sm.Mul)):
-        return expression.func(*map(bound_magnitude_sum, expression.args))
+        return expression.func(*map(compute_magnitude_sum_bound, expression.args))
     if isinstance(expression, sm.Pow) and expression.exp.is_Integer and expression.exp.is_positive:
-        return bound_magnitude_sum(expression.base) ** expression.exp
+        return compute_magnitude_sum_bound(expression.base) ** expression.exp
     size = sm.Abs(expression)
     return NoEvent(size) if size.has(sm.Abs) else size

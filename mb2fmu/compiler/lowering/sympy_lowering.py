@@ -23,7 +23,7 @@ from sympy.physics.biomechanics.curve import CharacteristicCurveFunction
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial
 from mb2fmu.errors import Fault, LoweringError
-from mb2fmu.model.scalar_operation_table import OPERATIONS, Operation
+from mb2fmu.model.scalar_operation_table import OPERATIONS, ScalarOperation
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTableDerivative, NoEvent, Pre, StickingSign
 
 Nodes = Sequence[int]
@@ -56,7 +56,7 @@ def _make_argument_rule(combine: Callable[[ProgramBuilder, sm.Basic, Nodes], int
     return _LoweringRule(_expression_arguments, combine)
 
 
-def _make_operation_rule(row: Operation) -> _LoweringRule:
+def _make_operation_rule(row: ScalarOperation) -> _LoweringRule:
     """Return the rule of a class of SymPy that is an operation."""
     if row.arity == 1:
         return _make_argument_rule(lambda b, _, n: b.unary(row.op, n[0]))

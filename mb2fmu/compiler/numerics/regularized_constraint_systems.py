@@ -336,7 +336,7 @@ def form_gram_matrix(b: ProgramBuilder, left: NodeMatrix, right: NodeMatrix) -> 
     return product
 
 
-def project_speeds(
+def project_speeds_on_constraints(
     b: ProgramBuilder,
     A: NodeMatrix,
     offset: Sequence[int],

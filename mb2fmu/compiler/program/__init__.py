@@ -16,13 +16,13 @@ from mb2fmu.compiler.program.program_result_dependencies import (
     count_operations,
     find_result_dependencies,
 )
-from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
+from mb2fmu.compiler.program.program_serialization import convert_program_to_record, restore_program_from_record
 
 __all__ = [
     "DependencyKind",
     "ResultDependency",
+    "convert_program_to_record",
     "count_operations",
     "find_result_dependencies",
-    "program_from_record",
-    "program_to_record",
+    "restore_program_from_record",
 ]

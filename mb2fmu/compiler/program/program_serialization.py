@@ -21,7 +21,7 @@ from mb2fmu.compiler.program.scalar_program import (
 PROGRAM_RECORD_VERSION = 1
 
 
-def program_to_record(program: ScalarProgram) -> dict[str, Any]:
+def convert_program_to_record(program: ScalarProgram) -> dict[str, Any]:
     """Return the program by its fields; operations by their names, so that their numbers may change."""
     record = {
         "version": PROGRAM_RECORD_VERSION,
@@ -38,12 +38,12 @@ def program_to_record(program: ScalarProgram) -> dict[str, Any]:
         "entries": {name: [list(entry.labels), list(entry.results)] for name, entry in program.entries.items()},
     }
     if program.bodies:
-        record["bodies"] = [program_to_record(body) for body in program.bodies]
+        record["bodies"] = [convert_program_to_record(body) for body in program.bodies]
     return record
 
 
-def program_from_record(record: Mapping[str, Any]) -> ScalarProgram:
-    """Return the program of :func:`program_to_record`.
+def restore_program_from_record(record: Mapping[str, Any]) -> ScalarProgram:
+    """Return the program of :func:`convert_program_to_record`.
 
     Raises:
         ValueError: If the record is of another version, or breaks a law of programs.
@@ -66,7 +66,7 @@ def program_from_record(record: Mapping[str, Any]) -> ScalarProgram:
                 name: ProgramEntryPoint(name, tuple(labels), tuple(results))
                 for name, (labels, results) in record["entries"].items()
             },
-            bodies=tuple(program_from_record(body) for body in record.get("bodies", ())),
+            bodies=tuple(restore_program_from_record(body) for body in record.get("bodies", ())),
         )
     except (KeyError, TypeError, IndexError, AssertionError, OverflowError) as error:
         raise ValueError(f"no program: {type(error).__name__} {error}") from error

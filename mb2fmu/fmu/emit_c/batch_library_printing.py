@@ -21,7 +21,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_newton_bodies,
 )
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files, render_c_template
-from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files, list_vector_lane_functions
+from mb2fmu.fmu.emit_c.used_operation_c_code import form_vector_lane_macro_calls, list_operation_files
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -168,7 +168,7 @@ def _jacobian_entries(program: ScalarProgram, jacobian: JacobianSparsity, n: int
 
 
 @dataclass(frozen=True, slots=True)
-class _PrintedEntries:
+class _PrintedEntryPoints:
     """Entry points as C.
 
     Attributes:
@@ -184,7 +184,7 @@ class _PrintedEntries:
 
 def _print_entries(
     program: ScalarProgram, stored: StoredResults, arrays: Sequence[str], leaves: dict[Op, str]
-) -> _PrintedEntries:
+) -> _PrintedEntryPoints:
     """Print ``batch_prepare`` and the functions ``batch_…``, which share its results."""
     results = [node for stores in stored.values() for _, node in stores]
     graph = StatementScheduleGraph(program)
@@ -211,10 +211,10 @@ def _print_entries(
     facts: dict[str, object] = {
         "functions": (*bodies, *functions),
         "files": list_operation_files(program),
-        "lanes": list_vector_lane_functions(program),
+        "lanes": form_vector_lane_macro_calls(program),
         "tables": print_lookup_tables(program, names, inner),
     }
-    return _PrintedEntries(facts, len(places), max(function.work for function in functions))
+    return _PrintedEntryPoints(facts, len(places), max(function.work for function in functions))
 
 
 def _library_sources(program: ScalarProgram, text: bytes, names: Sequence[str]) -> InMemoryFileTree:

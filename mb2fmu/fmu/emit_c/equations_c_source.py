@@ -142,7 +142,7 @@ def _print_integer_table(name: str, values: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlannedFunction:
+class _PlannedCFunction:
     """One or several entry points as a C function."""
 
     signature: PrintedCFunctionSignature
@@ -292,7 +292,7 @@ class _EquationsPrinter:
     def __init__(
         self,
         program: ScalarProgram,
-        functions: Sequence[_PlannedFunction],
+        functions: Sequence[_PlannedCFunction],
         first: int,
         part: int,
         failures: Sequence[str] = (),
@@ -321,7 +321,7 @@ class _EquationsPrinter:
         signature = PrintedCFunctionSignature(name, parameters, {Op.PARAMETER: "p"}, compiled_quickly=seldom)
         return print_function_with_loops(self.graph, signature, outputs, self.names, part=self._part)
 
-    def print_equation_function(self, function: _PlannedFunction) -> PrintedCFunction:
+    def print_equation_function(self, function: _PlannedCFunction) -> PrintedCFunction:
         """Return a function that reads prepared values."""
         return print_function_with_loops(
             self.graph, function.signature, function.outputs, self.names, given=self.hoisted, part=self._part
@@ -342,7 +342,7 @@ class _EquationsPrinter:
 
 
 def _forward_accelerations(
-    graph: StatementScheduleGraph, function: _PlannedFunction, rhs: PrintedCFunction, hoisted: np.ndarray
+    graph: StatementScheduleGraph, function: _PlannedCFunction, rhs: PrintedCFunction, hoisted: np.ndarray
 ) -> PrintedCFunction | None:
     """Return u' as a forward of x' where x' holds little else, so that a long function is printed once."""
     results = graph.program.entries["rhs"].results
@@ -425,7 +425,7 @@ def _group_functions(functions: Sequence[PrintedCFunction]) -> list[list[str]]:
     return groups
 
 
-def _motion_functions(program: ScalarProgram) -> list[_PlannedFunction]:
+def _motion_functions(program: ScalarProgram) -> list[_PlannedCFunction]:
     """Return the functions of ``mb2fmu_equations`` but for ``prepare``, in their order."""
     entries = program.entries
     functions = []
@@ -452,7 +452,7 @@ def _motion_functions(program: ScalarProgram) -> list[_PlannedFunction]:
     return functions
 
 
-def _derivative_functions(native: ProgramWithDerivatives, *, large: bool) -> list[_PlannedFunction]:
+def _derivative_functions(native: ProgramWithDerivatives, *, large: bool) -> list[_PlannedCFunction]:
     """Return the functions of ``mb2fmu_derivatives`` except ``prepare``, in order; large ones may be seldom called."""
     entries, by_columns = native.program.entries, native.column_colours is not None
     functions = []
@@ -472,7 +472,7 @@ def _derivative_functions(native: ProgramWithDerivatives, *, large: bool) -> lis
     return functions
 
 
-def _jacobian_function(native: ProgramWithDerivatives, *, seldom: bool) -> _PlannedFunction:
+def _jacobian_function(native: ProgramWithDerivatives, *, seldom: bool) -> _PlannedCFunction:
     """Return the function of the Jacobian ∂x'/∂x, row by row, and of ∂x'/∂t; structural zeros are not stored."""
     entries = native.program.entries
     n = len(native.program.layout.states)
@@ -496,12 +496,12 @@ def _make_function(
     zeros: Iterable[str] = (),
     *,
     seldom: bool = False,
-) -> _PlannedFunction:
+) -> _PlannedCFunction:
     """Return a function of `equations.h` with the common arguments first; `zeros` are results set to 0."""
     signature = PrintedCFunctionSignature(
         f"equations_{name}", (*_C_ARGUMENTS, *more), leaves, tuple(zeros), compiled_quickly=seldom
     )
-    return _PlannedFunction(signature, outputs)
+    return _PlannedCFunction(signature, outputs)
 
 
 def _store_pairs(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...]:
@@ -510,7 +510,7 @@ def _store_pairs(array: str, nodes: Sequence[int]) -> tuple[tuple[str, int], ...
 
 
 def _hoisted_places_of_functions(
-    graph: StatementScheduleGraph, functions: Sequence[_PlannedFunction], hoisted: np.ndarray, first: int
+    graph: StatementScheduleGraph, functions: Sequence[_PlannedCFunction], hoisted: np.ndarray, first: int
 ) -> dict[int, int]:
     """Return places in w of the calculated parameters, and behind them of the other hoisted nodes that they read."""
     wanted: set[int] = set()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
-from mb2fmu.model.scalar_operation_table import OPERATIONS, Op, Operation
+from mb2fmu.model.scalar_operation_table import OPERATIONS, Op, ScalarOperation
 
 
-def _list_used_operations(program: ScalarProgram) -> list[Operation]:
+def _list_used_operations(program: ScalarProgram) -> list[ScalarOperation]:
     """Return the rows of the operations in a program and in the bodies of its Newton blocks, by number."""
     numbers = np.unique(np.concatenate([each.op for each in (program, *program.bodies)]))
     return [OPERATIONS[Op(int(number))] for number in numbers if Op(int(number)) in OPERATIONS]
@@ -19,7 +19,7 @@ def list_operation_files(program: ScalarProgram) -> tuple[str, ...]:
     return tuple(sorted({row.c_file for row in _list_used_operations(program) if row.c_file}))
 
 
-def list_vector_lane_functions(program: ScalarProgram) -> list[str]:
+def form_vector_lane_macro_calls(program: ScalarProgram) -> list[str]:
     """Return the macro calls that define ``mb2fmu_each_…`` (``runtime/batch.h``), computed lane by lane."""
     lanes = [
         row

@@ -71,7 +71,7 @@ from mb2fmu.fmu.interface.power_terminals import form_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment, DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
-from mb2fmu.units import derive_rate_unit, display_conversion, parse_unit
+from mb2fmu.units import derive_rate_unit, display_unit_conversion, parse_unit
 from mb2fmu.version import __version__
 
 _ARRAY_SOURCES = frozenset({"input", "position", "velocity", "acceleration"})
@@ -590,7 +590,7 @@ def _list_units(variables: Sequence[FmuVariable], model: str) -> tuple[Interface
             parse_unit(variable.unit)
             entry = shown.setdefault(variable.unit, {})
             if variable.display_unit is not None:
-                factor, offset = display_conversion(variable.unit, variable.display_unit)
+                factor, offset = display_unit_conversion(variable.unit, variable.display_unit)
                 entry[variable.display_unit] = DisplayUnit(variable.display_unit, factor, offset)
         except ValueError as error:
             faults.append(Fault(str(error), variable.name))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         write_file_tree,
         write_new_file,
     )
-    from mb2fmu.fmu.package.embedded_reference_trajectory import TrajectoryTable, form_embedded_reference_files
+    from mb2fmu.fmu.package.embedded_reference_trajectory import EmbeddedTrajectoryTable, form_embedded_reference_files
     from mb2fmu.fmu.package.fmu_archive import make_fmu_archive, read_archive, write_fmu_archive
     from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures, rasterize_svg
     from mb2fmu.fmu.package.native_fmu import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.package.python_fmu import build_python_fmu
 
 __all__ = [
-    "TrajectoryTable",
+    "EmbeddedTrajectoryTable",
     "add_documentation_page",
     "add_validation_report",
     "assemble_native_fmu",
@@ -60,7 +60,7 @@ __getattr__ = import_on_first_use(
     {
         "atomic_publishing": "make_unpublished_folder publish_files relative_posix_path write_file_atomically"
         " write_file_tree write_new_file",
-        "embedded_reference_trajectory": "TrajectoryTable form_embedded_reference_files",
+        "embedded_reference_trajectory": "EmbeddedTrajectoryTable form_embedded_reference_files",
         "fmu_archive": "make_fmu_archive read_archive write_fmu_archive",
         "fmu_icons": "make_fmu_pictures rasterize_svg",
         "native_fmu": "add_documentation_page add_validation_report assemble_native_fmu hash_file_tree"

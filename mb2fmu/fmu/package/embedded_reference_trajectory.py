@@ -30,7 +30,7 @@ REFERENCE_FILE, _STIMULI_FILE, _EXPERIMENTS_FILE = "reference.csv", "stimuli.csv
 
 
 @dataclass(frozen=True, slots=True)
-class TrajectoryTable:
+class EmbeddedTrajectoryTable:
     """Values of variables over time.
 
     Attributes:
@@ -55,9 +55,9 @@ class TrajectoryTable:
 
 def form_embedded_reference_files(
     interface: FmuInterface,
-    reference: TrajectoryTable,
+    reference: EmbeddedTrajectoryTable,
     *,
-    stimuli: TrajectoryTable | None = None,
+    stimuli: EmbeddedTrajectoryTable | None = None,
     origin: str,
     report: bool = True,
 ) -> InMemoryFileTree:
@@ -88,7 +88,7 @@ def form_embedded_reference_files(
     return InMemoryFileTree(files).move_under(REFERENCE_FOLDER)
 
 
-def _write_held_values(table: TrajectoryTable, stop: float) -> TrajectoryTable:
+def _write_held_values(table: EmbeddedTrajectoryTable, stop: float) -> EmbeddedTrajectoryTable:
     """Return a table that is right by linear interpolation: two rows of one time where a held value jumps."""
     time, rows = list(table.time[:1]), list(table.values[:1])
     for instant, row in zip(table.time[1:], table.values[1:], strict=True):
@@ -98,10 +98,12 @@ def _write_held_values(table: TrajectoryTable, stop: float) -> TrajectoryTable:
     if time and time[-1] < stop:
         time.append(stop)
         rows.append(rows[-1])
-    return TrajectoryTable(table.names, time, rows)
+    return EmbeddedTrajectoryTable(table.names, time, rows)
 
 
-def _check_columns(interface: FmuInterface, reference: TrajectoryTable, stimuli: TrajectoryTable | None) -> None:
+def _check_columns(
+    interface: FmuInterface, reference: EmbeddedTrajectoryTable, stimuli: EmbeddedTrajectoryTable | None
+) -> None:
     """Raise if a table has names that are no variables of the FMU, or stimuli that are no inputs."""
     known = {variable.name: variable.causality for variable in interface.variables}
     faults = [Fault("is no variable of the FMU", name) for name in reference.names if name not in known]

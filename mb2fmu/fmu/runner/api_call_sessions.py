@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from fmpy.fmi1 import FMICallException
 
-from mb2fmu.fmu.runner.co_simulation_event_search import EventLocator
+from mb2fmu.fmu.runner.co_simulation_event_search import EventLocatingInstance
 from mb2fmu.fmu.runner.fmpy_instances import (
     FMI_STATUS_NAMES,
     INSTANCE_CLASSES,
@@ -79,7 +79,7 @@ class ApiCallSession:
         """Return an experiment from its start, and what was found of the watched events."""
         self.do_begin(experiment)
         held = [row.tolist() for row in self._held[experiment]]
-        locator = EventLocator(self._instance, read, serializes=self._request["bytes"])
+        locator = EventLocatingInstance(self._instance, read, serializes=self._request["bytes"])
         return locator.locate_watched_events(self._request["experiments"][experiment], held, watches)
 
     def do_open(self, experiment: dict[str, Any], inputs: list[float]) -> None:

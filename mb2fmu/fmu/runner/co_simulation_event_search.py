@@ -14,7 +14,7 @@ from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, Fmi2ModelExchange
 _BRACKET_GROWTH = 8.0
 
 
-class EventLocator:
+class EventLocatingInstance:
     """One instance during an experiment.
 
     Args:

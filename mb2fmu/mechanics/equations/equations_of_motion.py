@@ -38,7 +38,6 @@ from mb2fmu.model.quantity_declarations import StartKind
 
 __all__ = [
     "DIAGNOSTIC_SYMBOLS",
-    "Assignment",
     "BodyMotion",
     "ClosedFormLoopSolution",
     "ConstraintDiagnosticSymbols",
@@ -47,7 +46,7 @@ __all__ = [
     "EventDefinition",
     "Intermediate",
     "KinematicEquations",
-    "LinearSolve",
+    "LinearSystemAssignment",
     "MassMatrixDynamics",
     "Method",
     "MotionConstraints",
@@ -56,13 +55,14 @@ __all__ = [
     "MotionVariables",
     "OutputExpression",
     "StartValueKind",
+    "SymbolAssignment",
     "Treatment",
     "VelocityConstraints",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class SymbolAssignment:
     """``symbol`` := ``expression``."""
 
     symbol: sm.Symbol
@@ -70,7 +70,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearSolve:
+class LinearSystemAssignment:
     """``unknowns`` := the solution X of ``matrix`` X = ``right_hand_side``, by pivoted LU, numerically.
 
     Attributes:
@@ -88,7 +88,7 @@ class LinearSolve:
     symmetric: bool = False
 
 
-Intermediate = Assignment | LinearSolve
+Intermediate = SymbolAssignment | LinearSystemAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class ClosedFormLoopSolution:
     kind: str
     rows: tuple[str, ...]
     unknowns: tuple[sm.Symbol, ...]
-    assignments: tuple[Assignment, ...]
+    assignments: tuple[SymbolAssignment, ...]
     conditions: tuple[sm.Expr, ...] = ()
     relation: tuple[sm.Expr, ...] = ()
 
@@ -215,7 +215,7 @@ class MotionVariables:
     z: tuple[sm.Symbol, ...] = ()
     p: tuple[sm.Symbol, ...] = ()
     r: tuple[sm.Symbol, ...] = ()
-    calculated_parameters: tuple[Assignment, ...] = ()
+    calculated_parameters: tuple[SymbolAssignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
     start: tuple[StartValueKind, ...] = ()
 
@@ -283,9 +283,9 @@ class MotionDynamics:
     dynamics: MassMatrixDynamics | RecursiveDynamics | None
     z_dot: tuple[sm.Expr, ...] = ()
     intermediates: tuple[Intermediate, ...] = ()
-    late_intermediates: tuple[Assignment, ...] = ()
+    late_intermediates: tuple[SymbolAssignment, ...] = ()
     recursion: LinkRecursion | None = None
-    constraint_forces: LinearSolve | None = None
+    constraint_forces: LinearSystemAssignment | None = None
     events: tuple[EventDefinition, ...] = ()
     contacts: ContactEquations | None = None
     latches: LatchEquations | None = None
@@ -450,7 +450,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         if self.recursion:
             symbols.known |= {symbol for quantity in self.recursion.quantities for symbol in quantity.symbols}
         for item in self.intermediates:
-            if isinstance(item, Assignment):
+            if isinstance(item, SymbolAssignment):
                 symbols.define(item.symbol, item.expression)
             else:
                 symbols.check_expression(item.name, item.matrix, item.right_hand_side)

@@ -75,7 +75,7 @@ class FrameRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class Displacement:
+class LinkDisplacement:
     """Components of a position in a frame, m, and their rate, m/s; no rate: they are constant."""
 
     frame: int
@@ -99,7 +99,7 @@ class RecursionLink:
     name: str
     parent: int
     frame: int
-    offset: tuple[Displacement, ...]
+    offset: tuple[LinkDisplacement, ...]
     velocity: tuple[SpeedLinearVector, ...] | None = None
     carries_mass_or_load: bool = False
 
@@ -109,7 +109,7 @@ class LinkFixedPoint:
     """A point fixed in a link: constant displacements from the link's origin."""
 
     link: int
-    offset: tuple[Displacement, ...] = ()
+    offset: tuple[LinkDisplacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class LinkTorque:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkPathway:
+class LinkPathwayForce:
     """A force along straight segments through points, expansile positive, N.
 
     Attributes:
@@ -164,7 +164,7 @@ class LinkPathway:
     force: sm.Expr
 
 
-LinkLoad = LinkForce | LinkTorque | LinkPathway
+LinkLoad = LinkForce | LinkTorque | LinkPathwayForce
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class LinkRecursion:
                     carrying_links.add(load.at.link)
                 case LinkTorque():
                     carrying_links |= {load.link, load.reaction}
-                case LinkPathway():
+                case LinkPathwayForce():
                     carrying_links |= {self.points[point].link for point in load.points}
         for number in range(len(self.links) - 1, 0, -1):
             if number in carrying_links:

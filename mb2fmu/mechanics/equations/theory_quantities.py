@@ -12,7 +12,7 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
 
 QuantityLetter = Literal[
     "v", "omega", "F", "F*", "F~", "F~*", "T", "M", "g", "f", "Q", "Q*", "energy T", "energy V", "L", "p", "dL", "dT",
@@ -77,7 +77,7 @@ class TheoryQuantities:
 
     name: str
     sections: tuple[TheoryQuantitySection, ...]
-    intermediates: tuple[Assignment | LinearSolve, ...]
+    intermediates: tuple[SymbolAssignment | LinearSystemAssignment, ...]
     rates: dict[sm.Symbol, tuple[sm.Symbol, int]]
 
     def __getitem__(self, kind: str) -> TheoryQuantitySection:

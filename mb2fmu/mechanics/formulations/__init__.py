@@ -30,7 +30,7 @@ __all__ = [
     "TreatmentOption",
     "add_stabilization_rate_parameter",
     "apply_constraint_treatment",
-    "check_all_formulations",
+    "check_applicability_of_all_formulations",
     "choose_formulation",
     "form_equations_without_dynamics",
     "formulate",
@@ -52,7 +52,7 @@ _APPLIES_BY_METHOD: dict[Method, Callable[[Mechanism], FormulationApplicability]
 )
 
 
-def check_all_formulations(mechanism: Mechanism) -> dict[Method, FormulationApplicability]:
+def check_applicability_of_all_formulations(mechanism: Mechanism) -> dict[Method, FormulationApplicability]:
     """Return the answer of each formulation, in the order of preference."""
     return {method: applies(mechanism) for method, applies in _APPLIES_BY_METHOD.items()}
 
@@ -66,7 +66,7 @@ def choose_formulation(mechanism: Mechanism) -> tuple[Method, str]:
     Raises:
         FormulationError: If none applies, with every reason.
     """
-    answers = check_all_formulations(mechanism)
+    answers = check_applicability_of_all_formulations(mechanism)
     if answers["kane"].is_applicable and len(mechanism.bodies) <= 2:
         return "kane", "written out, the equations of one or two bodies are shortest by Kane's method"
     if answers["tmt"].is_applicable:
@@ -87,7 +87,7 @@ def formulate(
     Args:
         mechanism: As read.
         method: ``auto``, or one method.
-        known: What :func:`check_all_formulations` has returned for this mechanism, if it was called.
+        known: What :func:`check_applicability_of_all_formulations` has returned for this mechanism, if it was called.
 
     Raises:
         FormulationError: If the method does not apply, saying why, and which others do.
@@ -100,7 +100,9 @@ def formulate(
         )
     answer = known[method] if known else _APPLIES_BY_METHOD[method](mechanism)
     if not answer.is_applicable:
-        others = [name for name, other in check_all_formulations(mechanism).items() if other.is_applicable]
+        others = [
+            name for name, other in check_applicability_of_all_formulations(mechanism).items() if other.is_applicable
+        ]
         remedy = f"use {' or '.join(others)}" if others else ""
         raise FormulationError(f"{method} does not apply to this mechanism:", [Fault(answer.reason, remedy=remedy)])
     return _FORMULATE_BY_METHOD[method](mechanism)

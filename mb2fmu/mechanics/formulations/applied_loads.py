@@ -16,7 +16,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, Partials
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
@@ -45,7 +45,7 @@ class AppliedLoad:
     partials: Partials
 
 
-def list_applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
+def list_applied_loads(kinematics: SymbolicKinematics) -> Iterator[AppliedLoad]:
     """Yield all loads; pathways and actuators are taken apart into their ends.
 
     Vectors with unknown forces in them stay expressions; all others are named.
@@ -59,7 +59,7 @@ def list_applied_loads(kinematics: NamedKinematics) -> Iterator[AppliedLoad]:
             yield AppliedLoad(number, at, torque, vector, partials)
 
 
-def express_in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Components:
+def express_in_inertial_frame(terms: VectorTerms, kinematics: SymbolicKinematics) -> Components:
     """Return components in N of a vector written in several frames."""
     total = ZERO
     for frame, components in terms:
@@ -67,7 +67,7 @@ def express_in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -
     return total
 
 
-def form_actuator_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: NamedKinematics) -> sm.Expr:
+def form_actuator_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: SymbolicKinematics) -> sm.Expr:
     """Return an actuator's scalar force (expansile positive) or torque."""
     if isinstance(load, TorqueActuatorLoad):
         return kinematics.name(load.torque, f"T_{load.name}")
@@ -75,7 +75,7 @@ def form_actuator_magnitude(load: PathwayLoad | TorqueActuatorLoad, kinematics: 
     return kinematics.name(load.force, f"F_{load.name}")
 
 
-def form_load_power(number: int, kinematics: NamedKinematics) -> sm.Expr:
+def form_load_power(number: int, kinematics: SymbolicKinematics) -> sm.Expr:
     """Return the power in W that load ``number`` delivers to the mechanism."""
     load = kinematics.mechanism.loads[number]
     if isinstance(load, PathwayLoad):
@@ -86,7 +86,7 @@ def form_load_power(number: int, kinematics: NamedKinematics) -> sm.Expr:
     return total
 
 
-def split_load_into_vectors(load: Load, kinematics: NamedKinematics) -> Iterator[tuple[int, bool, Components]]:
+def split_load_into_vectors(load: Load, kinematics: SymbolicKinematics) -> Iterator[tuple[int, bool, Components]]:
     """Yield (number of point or frame, whether a torque, vector in N) of each part of a load."""
     match load:
         case ForceLoad():

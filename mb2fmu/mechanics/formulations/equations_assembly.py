@@ -11,7 +11,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     BodyMotion,
     EquationsOfMotion,
     Intermediate,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
     Method,
     OutputExpression,
@@ -21,17 +21,17 @@ from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDy
 from mb2fmu.mechanics.formulations.energies.energy_and_power import form_energy_balance
 from mb2fmu.mechanics.formulations.outputs.output_expressions import form_output_expressions
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
 
 
 def assemble_equations(
     method: Method,
-    kinematics: NamedKinematics,
+    kinematics: SymbolicKinematics,
     dynamics: MassMatrixDynamics | RecursiveDynamics | None,
     *,
     recursion: LinkRecursion | None = None,
-    constraint_forces: LinearSolve | None = None,
+    constraint_forces: LinearSystemAssignment | None = None,
     extra: Sequence[Intermediate] = (),
 ) -> EquationsOfMotion:
     """Assemble the equations of motion.
@@ -92,7 +92,9 @@ def _start_values(m: Mechanism) -> tuple[StartValueKind, ...]:
 
 
 def _needs_multipliers(
-    kinematics: NamedKinematics, outputs: Sequence[OutputExpression], constraint_forces: LinearSolve | None
+    kinematics: SymbolicKinematics,
+    outputs: Sequence[OutputExpression],
+    constraint_forces: LinearSystemAssignment | None,
 ) -> bool:
     """Return whether an output, or an expression that is named late, needs constraint forces."""
     expressions = [*(o.expression for o in outputs), *(a.expression for a in kinematics.late_assignments)]
@@ -101,7 +103,7 @@ def _needs_multipliers(
     return bool(force_symbols & multipliers) or any(e.free_symbols & multipliers for e in expressions)
 
 
-def _name_pathways(kinematics: NamedKinematics) -> None:
+def _name_pathways(kinematics: SymbolicKinematics) -> None:
     """Name lengths and rates of pathways that derivatives of auxiliary states contain."""
     symbols = (
         set().union(*(e.free_symbols for e in kinematics.mechanism.z_dot)) if kinematics.mechanism.z_dot else set()
@@ -111,7 +113,7 @@ def _name_pathways(kinematics: NamedKinematics) -> None:
             kinematics.assign_pathway(load)
 
 
-def _record_body_motions(kinematics: NamedKinematics) -> tuple[BodyMotion, ...]:
+def _record_body_motions(kinematics: SymbolicKinematics) -> tuple[BodyMotion, ...]:
     """Record where each body is, how it is turned, and its velocities."""
     m: Mechanism = kinematics.mechanism
     motions = []

@@ -10,7 +10,7 @@ from itertools import islice
 import sympy as sm
 from sympy.simplify.fu import TR8, TR10i
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import (
     TheoryQuantities,
     TheoryQuantity,
@@ -34,7 +34,7 @@ MAX_WRITTEN_OUT_OPERATIONS = 250
 def substitute_short_intermediates(
     name: str,
     sections: Sequence[TheoryQuantitySection],
-    items: Sequence[Assignment | LinearSolve],
+    items: Sequence[SymbolAssignment | LinearSystemAssignment],
     rates: Mapping[sm.Symbol, tuple[sm.Symbol, int]],
     *,
     contracted: bool = True,
@@ -51,9 +51,9 @@ def substitute_short_intermediates(
     shorter = _contract_angles if contracted else _identity
     short: dict[sm.Basic, sm.Expr] = {}
     whole: dict[sm.Basic, sm.Expr] = {}
-    long_items: list[Assignment | LinearSolve] = []
+    long_items: list[SymbolAssignment | LinearSystemAssignment] = []
     for item in items:
-        if isinstance(item, LinearSolve):
+        if isinstance(item, LinearSystemAssignment):
             left, right = (
                 replace_symbols_in_matrix(item.matrix, short),
                 replace_symbols_in_matrix(item.right_hand_side, short),
@@ -67,9 +67,11 @@ def substitute_short_intermediates(
         if _is_short(expression):
             short[item.symbol] = expression
         else:
-            long_items.append(Assignment(item.symbol, expression))
+            long_items.append(SymbolAssignment(item.symbol, expression))
     if contracted:
-        long = {item.symbol: _count_operations(item.expression) for item in long_items if isinstance(item, Assignment)}
+        long = {
+            item.symbol: _count_operations(item.expression) for item in long_items if isinstance(item, SymbolAssignment)
+        }
         place = partial(_substitute_in_quantity, short=short, whole=whole, long=long)
     else:
         place = partial(_write_out, short=short)
@@ -77,9 +79,9 @@ def substitute_short_intermediates(
     needed_symbols: set[sm.Basic] = {
         symbol for s in shown_sections for q in s.quantities for e in q.entries for symbol in e.free_symbols
     }
-    used_items: list[Assignment | LinearSolve] = []
+    used_items: list[SymbolAssignment | LinearSystemAssignment] = []
     for item in reversed(long_items):
-        if isinstance(item, LinearSolve):
+        if isinstance(item, LinearSystemAssignment):
             if needed_symbols & set(item.unknowns):
                 used_items.append(item)
                 needed_symbols |= item.matrix.free_symbols | item.right_hand_side.free_symbols

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
-from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSystemAssignment, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     FormulationApplicability,
@@ -31,7 +31,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
 from mb2fmu.mechanics.formulations.sympy_mechanism_copy import build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols_in_matrix
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 
 LinearSolver = Callable[[sm.Matrix, sm.Matrix], sm.Matrix]
 
@@ -57,7 +57,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         velocity constraints, and where holonomic constraints or outputs need their multipliers.
     """
     m = mechanism
-    kinematics = NamedKinematics(m)
+    kinematics = SymbolicKinematics(m)
     function_of_symbol = _functions_of_time(m)
     model = build_sympy_bodies(kinematics, {u: function_of_symbol[u] for u in m.u})
     dynamic = [function_of_symbol[u] for u in m.u]
@@ -66,7 +66,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     uses_all_speeds = bool(m.holonomic) or m.needs_multipliers or bool(m.potential_forces)
     independent = list(range(len(m.u)) if uses_all_speeds else m.u_independent)
     dependent = [i for i in range(len(m.u)) if i not in independent]
-    solves: list[LinearSolve] = []
+    solves: list[LinearSystemAssignment] = []
     method = KanesMethod(
         model.frames[0],
         [function_of_symbol[q] for q in m.q],
@@ -116,7 +116,7 @@ def _velocity_rows(m: Mechanism, function_of_symbol: dict[sm.Basic, sm.Expr]) ->
 
 
 def _opaque_solver(
-    kinematics: NamedKinematics, plain_symbols: dict[sm.Basic, sm.Expr], solves: list[LinearSolve]
+    kinematics: SymbolicKinematics, plain_symbols: dict[sm.Basic, sm.Expr], solves: list[LinearSystemAssignment]
 ) -> LinearSolver:
     """Return a solver that returns symbols for A⁻¹ B and records their meaning."""
 
@@ -130,7 +130,7 @@ def _opaque_solver(
             replace_symbols_in_matrix(matrix, plain_symbols),
             replace_symbols_in_matrix(right, plain_symbols),
         )
-        solves.append(LinearSolve(tuple(symbols), left, right_side, name))
+        solves.append(LinearSystemAssignment(tuple(symbols), left, right_side, name))
         return sm.Matrix(right.rows, right.cols, symbols)
 
     return solve
@@ -145,10 +145,14 @@ def _plain_symbol_map(m: Mechanism, function_of_symbol: dict[sm.Basic, sm.Expr])
     return mapping
 
 
-def _constraint_forces(method: KanesMethod, m: Mechanism, plain_symbols: dict[sm.Basic, sm.Expr]) -> LinearSolve:
+def _constraint_forces(
+    method: KanesMethod, m: Mechanism, plain_symbols: dict[sm.Basic, sm.Expr]
+) -> LinearSystemAssignment:
     """Return the auxiliary equations, linear in the unknown forces."""
     rows = replace_symbols_in_matrix(method.auxiliary_eqs, plain_symbols) - m.auxiliary_reactions
     unknown = list(m.constraint_forces)
     matrix = rows.jacobian(unknown)
     rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))
-    return LinearSolve(m.constraint_forces, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(-rest), "constraint forces")
+    return LinearSystemAssignment(
+        m.constraint_forces, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(-rest), "constraint forces"
+    )

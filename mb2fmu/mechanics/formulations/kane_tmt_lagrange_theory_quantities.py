@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import (
     QuantityLetter,
     TheoryQuantities,
@@ -38,7 +38,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     invert_block_matrix,
     total_time_derivative,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, Partials
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
@@ -94,7 +94,7 @@ def form_theory_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contra
     if not rate_kinds:
         return quantities
     rate_theory = _TheorySections(
-        mechanism, {item.symbol.name for item in quantities.intermediates if isinstance(item, Assignment)}
+        mechanism, {item.symbol.name for item in quantities.intermediates if isinstance(item, SymbolAssignment)}
     )
     rate_sections = [rate_theory.form_section(kind) for kind in rate_kinds]
     terms = substitute_short_intermediates(
@@ -119,9 +119,9 @@ class _TheorySections:
 
     def __init__(self, mechanism: Mechanism, taken_names: Iterable[str] = ()) -> None:
         self.m = m = mechanism
-        self.kinematics = NamedKinematics(m, taken_names)
-        self.first: list[Assignment] = []
-        self.solves: list[LinearSolve] = []
+        self.kinematics = SymbolicKinematics(m, taken_names)
+        self.first: list[SymbolAssignment] = []
+        self.solves: list[LinearSystemAssignment] = []
         self.rates = {dot: (u, 1) for u, dot in zip(m.u, m.u_dot, strict=True)}
         self._terms: LagrangeEnergyTerms | None = None
         self._motion: dict[sm.Symbol, sm.Expr] = {}
@@ -129,7 +129,7 @@ class _TheorySections:
         self._dependent_jacobian: dict[int, dict[int, sm.Symbol]] | None = None
 
     @property
-    def list_intermediates(self) -> list[Assignment | LinearSolve]:
+    def list_intermediates(self) -> list[SymbolAssignment | LinearSystemAssignment]:
         """All named intermediates, in order of evaluation."""
         return [*self.first, *self.kinematics.assignments, *self.kinematics.late_assignments, *self.solves]
 
@@ -193,7 +193,9 @@ class _TheorySections:
                 left, right = c.jacobian.extract(rows, dependent), -c.jacobian.extract(rows, independent)
                 description = "dependent speeds in terms of the independent ones"
                 flat = tuple(name for row in names for name in row)
-                self.solves.append(LinearSolve(flat, sm.ImmutableMatrix(left), sm.ImmutableMatrix(right), description))
+                self.solves.append(
+                    LinearSystemAssignment(flat, sm.ImmutableMatrix(left), sm.ImmutableMatrix(right), description)
+                )
                 for s, row in zip(dependent, names, strict=True):
                     self._dependent_jacobian[s] = dict(zip(independent, row, strict=True))
         return self._dependent_jacobian
@@ -409,7 +411,7 @@ class _TheorySections:
         self.rates |= {second: (q, 2) for q, second in zip(m.q, seconds, strict=True)}
         inverse = invert_block_matrix(m.kinematics.matrix)
         speeds = inverse * (sm.Matrix(rates) - m.kinematics.offset)
-        self.first = [Assignment(u, e) for u, e in zip(m.u, speeds, strict=True)]
+        self.first = [SymbolAssignment(u, e) for u, e in zip(m.u, speeds, strict=True)]
         return dict(zip(rates, seconds, strict=True)), inverse
 
 
@@ -423,7 +425,7 @@ def _column(components: Components) -> sm.ImmutableMatrix:
     return sm.ImmutableMatrix(3, 1, list(components))
 
 
-def _inertia_torque(body: Body, k: NamedKinematics) -> Components:
+def _inertia_torque(body: Body, k: SymbolicKinematics) -> Components:
     """-(I α + ω × I ω) in N."""
     assert body.inertia is not None
     R, omega = k.rotation(body.frame), k.omega(body.frame)

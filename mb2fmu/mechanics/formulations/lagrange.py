@@ -38,7 +38,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     replace_symbols,
     replace_symbols_in_matrix,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import find_nonintegrable_velocities
 
 
@@ -84,7 +84,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
         Equations whose mass matrix is symmetric, shape (n_u, n_u).
     """
     m = mechanism
-    kinematics = NamedKinematics(m)
+    kinematics = SymbolicKinematics(m)
     t = m.t
     q = [m.dynamic[qi] for qi in m.q]
     if m.lagrangian is not None:
@@ -124,7 +124,7 @@ def _kinetic_energy(m: Mechanism, model: SympyMechanismCopy) -> sm.Expr:
 
 
 def _transform_to_speeds(
-    kinematics: NamedKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix
+    kinematics: SymbolicKinematics, M_q: sm.ImmutableMatrix, f_q: sm.ImmutableMatrix
 ) -> MassMatrixDynamics:
     """Return Kᵀ M_q K and Kᵀ (f_q - M_q q''|_{u'=0})."""
     second = sm.Matrix(kinematics.coordinate_acceleration_bias)

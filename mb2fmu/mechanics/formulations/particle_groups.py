@@ -13,12 +13,12 @@ from sympy.utilities.iterables import connected_components
 
 from mb2fmu.mechanics.equations.link_recursion import (
     Components,
-    Displacement,
     LinkBody,
+    LinkDisplacement,
     ParticleDisplacement,
     ParticleGroup,
 )
-from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives
+from mb2fmu.mechanics.formulations.mechanism_link_tree import LocalTimeDerivatives, MechanismLinkTree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 
 _MAX_DEGREE = 2
@@ -30,7 +30,7 @@ _Polynomial = list[tuple[int, _Powers, Components]]
 
 
 def find_particle_groups(
-    mechanism: Mechanism, tree: LinkTree, bodies: Sequence[LinkBody], rates: LocalTimeDerivatives
+    mechanism: Mechanism, tree: MechanismLinkTree, bodies: Sequence[LinkBody], rates: LocalTimeDerivatives
 ) -> tuple[ParticleGroup, ...]:
     """Return the groups of particles that share coordinates, two or more in each."""
     speeds = _find_speeds_that_are_rates(mechanism)
@@ -56,7 +56,7 @@ def _find_speeds_that_are_rates(mechanism: Mechanism) -> dict[sm.Expr, int]:
 
 
 def _read_displacement(
-    body: LinkBody, tree: LinkTree, speeds: Mapping[sm.Expr, int], rates: LocalTimeDerivatives
+    body: LinkBody, tree: MechanismLinkTree, speeds: Mapping[sm.Expr, int], rates: LocalTimeDerivatives
 ) -> _Polynomial | None:
     """Return a particle's displacement from the origin of the link before it; None if it is of another kind."""
     link = tree.links[body.masscenter.link]
@@ -72,7 +72,7 @@ def _read_displacement(
     return terms if moves and plain else None
 
 
-def _expand(displacement: Displacement, speeds: Mapping[sm.Expr, int]) -> _Polynomial:
+def _expand(displacement: LinkDisplacement, speeds: Mapping[sm.Expr, int]) -> _Polynomial:
     """Return the terms of a displacement; what is no power of a coordinate stays in the components."""
     terms: dict[_Powers, list[sm.Expr]] = {}
     for i, component in enumerate(displacement.components):

@@ -21,7 +21,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
     LinkBody,
     LinkForce,
     LinkLoad,
-    LinkPathway,
+    LinkPathwayForce,
     LinkRecursion,
     LinkTorque,
     RecursiveDynamics,
@@ -33,9 +33,13 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     declare_formulation_applicable,
     declare_formulation_inapplicable,
 )
+from mb2fmu.mechanics.formulations.mechanism_link_tree import (
+    LocalTimeDerivatives,
+    MechanismLinkTree,
+    build_mechanism_link_tree,
+)
 from mb2fmu.mechanics.formulations.particle_groups import find_particle_groups
 from mb2fmu.mechanics.formulations.requested_recursion_quantities import RequestedRecursionQuantities
-from mb2fmu.mechanics.formulations.rigid_links import LinkTree, LocalTimeDerivatives, build_mechanism_link_tree
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
     Mechanism,
@@ -148,7 +152,7 @@ def _find_geared_links(recursion: LinkRecursion) -> list[int]:
     return [number for number in massive if root[number] in geared]
 
 
-def _build_recursion(mechanism: Mechanism, tree: LinkTree, rates: LocalTimeDerivatives) -> LinkRecursion:
+def _build_recursion(mechanism: Mechanism, tree: MechanismLinkTree, rates: LocalTimeDerivatives) -> LinkRecursion:
     """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
     gravity = find_gravity(mechanism)
     loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weight_loads]
@@ -169,7 +173,7 @@ def _build_recursion(mechanism: Mechanism, tree: LinkTree, rates: LocalTimeDeriv
     )
 
 
-def _express_load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoad:
+def _express_load(load: object, mechanism: Mechanism, tree: MechanismLinkTree) -> LinkLoad:
     """Express a load by links and points of the tree."""
 
     def link(frame: int) -> int:
@@ -184,5 +188,5 @@ def _express_load(load: object, mechanism: Mechanism, tree: LinkTree) -> LinkLoa
         case TorqueActuatorLoad():
             return LinkTorque(link(load.frame), load.axis, link(load.reaction), load.torque)
         case PathwayLoad():
-            return LinkPathway(mechanism.loads.index(load), load.points, load.force)
+            return LinkPathwayForce(mechanism.loads.index(load), load.points, load.force)
     raise TypeError(load)

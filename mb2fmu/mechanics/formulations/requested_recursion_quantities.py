@@ -9,7 +9,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.link_recursion import QuantityKind, RecursionQuantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     add_vector_components,
     dot_product,
@@ -21,8 +21,8 @@ _AXES = ("x", "y", "z")
 _MATRIX_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 
 
-class RequestedRecursionQuantities(NamedKinematics):
-    """Answers like ``NamedKinematics``, with symbols: nothing is composed here, only requested quantities exist.
+class RequestedRecursionQuantities(SymbolicKinematics):
+    """Answers like ``SymbolicKinematics``, with symbols: nothing is composed here, only requested quantities exist.
 
     What needs u' has symbols in ``accelerated``.
 

@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols, total_time_derivative
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SympyMechanismCopy:
     loads: tuple[tuple[Any, Vector], ...]
 
 
-def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyMechanismCopy:
+def build_sympy_bodies(kinematics: SymbolicKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> SympyMechanismCopy:
     """Build SymPy's frames, points, bodies and loads of a mechanism.
 
     Args:
@@ -53,7 +53,7 @@ def build_sympy_bodies(kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm
 class _SympyBodyBuilder:
     """Makes SymPy's frames, points, bodies and loads of a mechanism."""
 
-    def __init__(self, kinematics: NamedKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> None:
+    def __init__(self, kinematics: SymbolicKinematics, speeds: Mapping[sm.Basic, sm.Expr]) -> None:
         self.kinematics = kinematics
         self.m: Mechanism = kinematics.mechanism
         self.mapping: dict[sm.Basic, sm.Expr] = {**self.m.dynamic, **speeds}

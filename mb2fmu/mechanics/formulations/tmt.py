@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve, MassMatrixDynamics
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSystemAssignment, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.applied_loads import list_applied_loads
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     check_projection_applicability,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics, Partials
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
@@ -52,7 +52,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     Returns:
         Equations whose mass matrix is symmetric, shape (n_u, n_u).
     """
-    kinematics = NamedKinematics(mechanism)
+    kinematics = SymbolicKinematics(mechanism)
     n = len(mechanism.u)
     M, f, unknown = _project_equations(kinematics, range(len(mechanism.u_all)))
     for i, force in enumerate(mechanism.potential_forces):
@@ -71,14 +71,14 @@ def form_equations_without_dynamics(mechanism: Mechanism) -> EquationsOfMotion:
     Args:
         mechanism: With bodies.
     """
-    kinematics = NamedKinematics(mechanism)
+    kinematics = SymbolicKinematics(mechanism)
     auxiliary = range(len(mechanism.u), len(mechanism.u_all))
     forces = _constraint_forces(mechanism, *_project_equations(kinematics, auxiliary))
     return assemble_equations("tmt", kinematics, None, constraint_forces=forces)
 
 
 def _project_equations(
-    kinematics: NamedKinematics, rows: range
+    kinematics: SymbolicKinematics, rows: range
 ) -> tuple[sm.MutableDenseMatrix, list[sm.Expr], list[sm.Expr]]:
     """Return these rows of M_d, of f without unknown forces, and of the unknown forces' part; other rows are zero."""
     m = kinematics.mechanism
@@ -96,7 +96,9 @@ def _project_equations(
     return M, f, unknown
 
 
-def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr], rows: range) -> None:
+def _add_body(
+    body: Body, kinematics: SymbolicKinematics, M: sm.MutableDenseMatrix, f: list[sm.Expr], rows: range
+) -> None:
     """Add one body's TᵀMT and -Tᵀḡ."""
     v = kinematics.velocity_partials(body.masscenter)
     momentum_rate = scale_components(body.mass, kinematics.acceleration0(body.masscenter))
@@ -121,7 +123,7 @@ def _add_body(body: Body, kinematics: NamedKinematics, M: sm.MutableDenseMatrix,
         f[i] -= dot_product(w[i], rate)
 
 
-def _rotate_inertia(body: Body, R: sm.ImmutableMatrix, kinematics: NamedKinematics) -> sm.ImmutableMatrix:
+def _rotate_inertia(body: Body, R: sm.ImmutableMatrix, kinematics: SymbolicKinematics) -> sm.ImmutableMatrix:
     """R I Rᵀ, symmetric, its six entries named.
 
     A multiple of the identity turns into itself: taken off before and added after it leaves fewer axes to turn, of a
@@ -147,7 +149,7 @@ def _add_products(
     M: sm.MutableDenseMatrix,
     left_partials: Partials,
     right_partials: Partials,
-    kinematics: NamedKinematics,
+    kinematics: SymbolicKinematics,
     hint: str,
     rows: range,
 ) -> None:
@@ -174,11 +176,11 @@ def _split_unknown_forces(vector: Components, mechanism: Mechanism) -> tuple[Com
 
 def _constraint_forces(
     mechanism: Mechanism, M: sm.MutableDenseMatrix, f: list[sm.Expr], unknown: list[sm.Expr]
-) -> LinearSolve | None:
+) -> LinearSystemAssignment | None:
     """Return the rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' - A_auxᵀ λ = 0."""
     if not mechanism.constraint_forces:
         return None
     n, symbols = len(mechanism.u), mechanism.constraint_forces
     matrix = sm.Matrix(unknown[n:]).jacobian(list(symbols))
     right = M[n:, :n] * sm.Matrix(mechanism.u_dot) - sm.Matrix(f[n:]) + mechanism.auxiliary_reactions
-    return LinearSolve(symbols, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(right), "constraint forces")
+    return LinearSystemAssignment(symbols, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(right), "constraint forces")

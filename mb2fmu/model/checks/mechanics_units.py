@@ -14,7 +14,7 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.mechanics.actuator import TorqueActuator
 
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression
-from mb2fmu.model.checks.unit_exponent_equations import ZERO, Exponents, UnitEquations, exponents
+from mb2fmu.model.checks.unit_exponent_equations import ZERO, Exponents, UnitExponentEquations, exponents
 from mb2fmu.model.sources import mechanics_source
 
 MASS, LENGTH, ENERGY = exponents(kg=1), exponents(m=1), exponents(1, 2, -2)
@@ -58,7 +58,9 @@ def format_unit_exponents(unit: Exponents) -> str:
     return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'.'.join(below)})"
 
 
-def require_expression_units(equations: UnitEquations, mechanics: Any, uses: Iterable[MechanicsExpression]) -> None:
+def require_expression_units(
+    equations: UnitExponentEquations, mechanics: Any, uses: Iterable[MechanicsExpression]
+) -> None:
     """Require of each expression the unit that its place gives it, and of its sums that their terms have one unit.
 
     Args:

@@ -14,7 +14,7 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     Exponents,
     ExpressionUnitForm,
     UnitContradiction,
-    UnitEquations,
+    UnitExponentEquations,
     are_commensurable_units,
     exponents,
     read_unit_exponents,
@@ -27,7 +27,7 @@ from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.units import format_base_units, parse_unit
 
 
-def find_unit_contradictions(definition: CheckedModel) -> tuple[str, ...]:
+def describe_unit_contradictions(definition: CheckedModel) -> tuple[str, ...]:
     """Return one sentence for each contradiction of declared units that follows from no other.
 
     A bare number may have any unit, also a 1 that nobody writes. What is in ``1`` counts as not declared: one sentence
@@ -41,7 +41,7 @@ def find_unit_contradictions(definition: CheckedModel) -> tuple[str, ...]:
     has_mass, has_length = (any(unit[base] for unit in units.values()) for base in (0, 1))
     if not (has_mass or has_length):
         return ()
-    equations = UnitEquations()
+    equations = UnitExponentEquations()
     for symbol, unit in sorted(units.items(), key=lambda item: isinstance(item[0], sm.Derivative)):
         place = f"{declared[symbol].name} in {declared[symbol].unit}" if isinstance(symbol, sm.Derivative) else ""
         equations.require_unit(symbol, unit, place)
@@ -80,7 +80,7 @@ def _is_explained(difference: Exponents, bases: frozenset[int]) -> bool:
     return any(dimensions) and all(index in bases for index, power in enumerate(dimensions) if power)
 
 
-def _describe_missing_units(equations: UnitEquations, without: Mapping[Any, Any]) -> Iterator[str]:
+def _describe_missing_units(equations: UnitExponentEquations, without: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence where quantities are in ``1`` that the mechanics give another unit."""
     found = []
     for symbol, item in without.items():

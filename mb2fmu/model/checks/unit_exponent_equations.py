@@ -104,7 +104,7 @@ class UnitContradiction:
     of_terms: bool
 
 
-class UnitEquations:
+class UnitExponentEquations:
     """Equations between units, eliminated as they come."""
 
     def __init__(self) -> None:

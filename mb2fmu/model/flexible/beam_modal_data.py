@@ -23,7 +23,7 @@ from mb2fmu.model.flexible.beam_modes import (
     lobatto_stations,
 )
 from mb2fmu.model.flexible.beam_section import BeamSection
-from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
+from mb2fmu.model.flexible.modal_data import ModalData, convert_frequency_limit_to_hertz, make_modal_data
 
 Array = npt.NDArray[np.float64]
 BeamTheory: TypeAlias = Literal["euler-bernoulli", "timoshenko"]
@@ -230,7 +230,7 @@ def _count_modes(
     Raises:
         ModelError: If none is below it.
     """
-    limit = math.inf if up_to is None else 2.0 * math.pi * read_frequency_limit_in_hertz(up_to)
+    limit = math.inf if up_to is None else 2.0 * math.pi * convert_frequency_limit_to_hertz(up_to)
     counts = {}
     for family in modes:
         wanted = modes[family] if isinstance(modes, Mapping) else MAX_FAMILY_MODES
@@ -298,7 +298,7 @@ def _mode_faults(
 def _is_frequency(up_to: float | str) -> bool:
     """Return whether a limit is a frequency above zero."""
     try:
-        return 0.0 < read_frequency_limit_in_hertz(up_to) < math.inf
+        return 0.0 < convert_frequency_limit_to_hertz(up_to) < math.inf
     except ValueError:
         return False
 

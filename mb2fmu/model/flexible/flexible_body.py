@@ -27,7 +27,7 @@ from mb2fmu.model.flexible.bending_surface import make_section_outline, make_tub
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
-from mb2fmu.model.flexible.modal_data import ModalData, make_modal_data, read_frequency_limit_in_hertz
+from mb2fmu.model.flexible.modal_data import ModalData, convert_frequency_limit_to_hertz, make_modal_data
 from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources import mechanics_source
@@ -643,7 +643,7 @@ class FlexibleBody:
 def _limit_in_hertz(up_to: float | str | None) -> float:
     """Return a frequency limit in Hz; 0 where there is none, or none that can be read (the modal data report it)."""
     try:
-        return 0.0 if up_to is None else read_frequency_limit_in_hertz(up_to)
+        return 0.0 if up_to is None else convert_frequency_limit_to_hertz(up_to)
     except ValueError:
         return 0.0
 

@@ -266,7 +266,7 @@ def _keep_slow_modes(data: ModalData, up_to: float | str, where: str) -> ModalDa
     """Return the data without the modes above a frequency limit."""
     frequencies = np.sqrt(np.diag(data.stiffness) / np.diag(data.modal_mass())) / (2.0 * math.pi)
     try:
-        kept = frequencies <= read_frequency_limit_in_hertz(up_to)
+        kept = frequencies <= convert_frequency_limit_to_hertz(up_to)
     except ValueError:
         kept = np.zeros(len(frequencies), dtype=bool)
     if not np.any(kept):
@@ -281,7 +281,7 @@ def _keep_slow_modes(data: ModalData, up_to: float | str, where: str) -> ModalDa
     return ModalData(**plain)
 
 
-def read_frequency_limit_in_hertz(up_to: float | str) -> float:
+def convert_frequency_limit_to_hertz(up_to: float | str) -> float:
     """Return a frequency limit in Hz.
 
     Raises:

@@ -25,7 +25,7 @@ from sympy.physics.mechanics import Particle, Point, RigidBody
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.mechanics.formulations.energies.energy_and_power import potential_energy
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism, solve_loop_closure_start_values
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.script_import.mechanics_from_script import ScriptMechanics, read_script
@@ -309,7 +309,7 @@ def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, referen
         # Where values are missing it may come of the numbers that were put in their places.
         return _ImportCheck(faults=() if adopted.missing else (f"{type(error).__name__}: {error}",))
     try:
-        known = potential_energy(NamedKinematics(mechanism)) is not None
+        known = potential_energy(SymbolicKinematics(mechanism)) is not None
     except Mb2FmuError:
         known = False
     placed = tuple(_list_placed_bodies(mechanism))

@@ -21,7 +21,7 @@ _MAX_DEPTH = 8
 
 
 @dataclass
-class NumbersBySymbol:
+class ScriptNumbersBySymbol:
     """Numbers of a script by symbol.
 
     Attributes:
@@ -33,7 +33,7 @@ class NumbersBySymbol:
     by_name: dict[str, list[ScriptSymbolValue]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Iterable[ScriptSymbolValue]) -> NumbersBySymbol:
+    def of(cls, found: Iterable[ScriptSymbolValue]) -> ScriptNumbersBySymbol:
         """Sort notes by symbol and origin; of one origin the latest counts, of the integration the first."""
         values = cls()
         for note in found:

@@ -21,7 +21,7 @@ from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symb
 from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
 from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
-from mb2fmu.pipeline.adoption.script_value_selection import NumbersBySymbol
+from mb2fmu.pipeline.adoption.script_value_selection import ScriptNumbersBySymbol
 from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units
 
 _START_ORIGINS: tuple[Origin, ...] = ("integration", "package", "function call", "dictionary")
@@ -112,9 +112,9 @@ class _SymbolClassifier:
     def __init__(self, run: ScriptRun, mechanics: Any, made: Any) -> None:
         self.mechanics = mechanics
         self.formed = None if run.values.is_deferred else _symbols_of_formed_equations(made)
-        self.values = NumbersBySymbol.of(run.values.found)
-        self.lasting = NumbersBySymbol.of(note for note in run.values.found if not note.at_start)
-        self.samples = [NumbersBySymbol.of(found) for found in run.values.samples]
+        self.values = ScriptNumbersBySymbol.of(run.values.found)
+        self.lasting = ScriptNumbersBySymbol.of(note for note in run.values.found if not note.at_start)
+        self.samples = [ScriptNumbersBySymbol.of(found) for found in run.values.samples]
         self.uses = collect_mechanics_expressions(mechanics)
         self.speeds = mechanics_source.speeds(mechanics)
         self.coordinates = mechanics_source.coordinates(mechanics)

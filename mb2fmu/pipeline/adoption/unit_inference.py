@@ -35,7 +35,7 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     ZERO,
     Exponents,
     ExpressionUnitForm,
-    UnitEquations,
+    UnitExponentEquations,
     exponents,
 )
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
@@ -80,7 +80,7 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
         symbols: Of the mechanics.
     """
     uses = collect_mechanics_expressions(mechanics)
-    equations = UnitEquations()
+    equations = UnitExponentEquations()
     require_expression_units(equations, mechanics, uses)
     equations.wish_pure_integers()
     symbols = list(symbols)
@@ -113,7 +113,7 @@ def format_inferred_unit(unit: Exponents, *, angular: bool = False) -> str:
     return "1" if any(each.denominator != 1 for each in unit) else format_unit_exponents(unit)
 
 
-def _wish_by_name(equations: UnitEquations, symbol: sm.Expr, wishes: Iterable[tuple[str, Exponents]]) -> None:
+def _wish_by_name(equations: UnitExponentEquations, symbol: sm.Expr, wishes: Iterable[tuple[str, Exponents]]) -> None:
     """Let a symbol's name say its unit where nothing else does."""
     if equations.unit_of(symbol) is not None or not isinstance(symbol, sm.Symbol | AppliedUndef):
         return
@@ -125,7 +125,7 @@ def _wish_by_name(equations: UnitEquations, symbol: sm.Expr, wishes: Iterable[tu
 
 
 def _find_angular_symbols(
-    mechanics: Any, uses: Iterable[MechanicsExpression], equations: UnitEquations, symbols: Iterable[sm.Expr]
+    mechanics: Any, uses: Iterable[MechanicsExpression], equations: UnitExponentEquations, symbols: Iterable[sm.Expr]
 ) -> set[sm.Expr]:
     """Return what is an angle, the rate of one, or a stiffness or damping per angle."""
     uses = list(uses)

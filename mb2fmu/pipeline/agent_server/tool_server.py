@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.pipeline.agent_server.command_answer import AgentToolAnswer, run_mb2fmu_command
+from mb2fmu.pipeline.agent_server.agent_tool_answer import AgentToolAnswer, run_mb2fmu_command
 from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
     select_adoption_facts,

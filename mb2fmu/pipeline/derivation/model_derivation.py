@@ -154,7 +154,7 @@ def _list_candidate_equations(
     """
     if requested not in OPEN_METHOD_CHOICES:
         return (formulations.formulate(mechanism, requested),)
-    answers = formulations.check_all_formulations(mechanism)
+    answers = formulations.check_applicability_of_all_formulations(mechanism)
     if not answers["recursive"].is_applicable:
         return (formulations.formulate(mechanism, requested),)
     methods: list[Method] = []

@@ -137,8 +137,8 @@ class RightHandSide:
             return replace(self, evaluate=rhs, evaluate_outputs=outputs)
         return replace(
             self,
-            evaluate=_EntryWithMemory(rhs, self.memory),
-            evaluate_outputs=_EntryWithMemory(outputs, self.memory),
+            evaluate=_EntryPointWithDiscreteMemory(rhs, self.memory),
+            evaluate_outputs=_EntryPointWithDiscreteMemory(outputs, self.memory),
         )
 
     def jax(self) -> ModuleType:
@@ -179,7 +179,7 @@ class RightHandSide:
 
 
 @dataclass(frozen=True, slots=True)
-class _EntryWithMemory:
+class _EntryPointWithDiscreteMemory:
     """A compiled entry point that is given the discrete memory of each place.
 
     Attributes:

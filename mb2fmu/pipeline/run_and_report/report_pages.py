@@ -165,9 +165,9 @@ def add_validation_page_to_fmu(
         return package.add_documentation_page(built.core, page)
     reference = validated.result.reference
     trajectory, run = reference.trajectory, reference.experiment
-    table = package.TrajectoryTable(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
+    table = package.EmbeddedTrajectoryTable(trajectory.names, trajectory.time.tolist(), trajectory.values.tolist())
     stimuli = (
-        package.TrajectoryTable(run.input_names, run.time[:-1].tolist(), run.inputs.tolist())
+        package.EmbeddedTrajectoryTable(run.input_names, run.time[:-1].tolist(), run.inputs.tolist())
         if run.input_names
         else None
     )

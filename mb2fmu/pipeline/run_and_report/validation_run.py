@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
+from mb2fmu.model.checks.unit_contradictions import describe_unit_contradictions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model import CheckedModel
-    from mb2fmu.validation import DataRunSettings, MeasuredTableComparison
+    from mb2fmu.validation import MeasuredDataRunSettings, MeasuredTableComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,9 @@ def choose_reference_equations(read: Mechanism, used: Method | None) -> Referenc
     if validation.can_integrate_newton_euler_reference(read) and not mechanism.has_events(read):
         return ReferenceEquations(formulations.form_equations_without_dynamics(read), read)
     applying = [
-        method for method, applies in formulations.check_all_formulations(read).items() if applies.is_applicable
+        method
+        for method, applies in formulations.check_applicability_of_all_formulations(read).items()
+        if applies.is_applicable
     ]
     second = validation.choose_reference_method(used, applying) if applying else "auto"
     return ReferenceEquations(formulations.formulate(read, second))
@@ -131,7 +133,7 @@ def validate_fmu(
         flexible = validation.list_flexible_body_limitations(checked, read, result.reference)
         notes = (*flexible, *read.import_notes, *result.notes, *accuracy_notes)  # the first one is shown
         result = replace(result, independent_check_set=found, notes=notes, default_only=default_only)
-    result = replace(result, notes=(*find_unit_contradictions(checked), *result.notes))  # the first one is shown
+    result = replace(result, notes=(*describe_unit_contradictions(checked), *result.notes))  # the first one is shown
     return ValidationOutcome(definition, read, reference.equations, result, stage.timings)
 
 
@@ -140,14 +142,14 @@ def compare_with_data(
     *,
     data: Collection[Path | str] = (),
     at: Collection[Path | str] = (),
-    settings: DataRunSettings | None = None,
+    settings: MeasuredDataRunSettings | None = None,
 ) -> tuple[MeasuredTableComparison, ...]:
     """Compare any FMU with the user's own numbers, without a model.
 
     Args:
         fmu: The archive, or what ``pipeline.export`` gave.
         data: Tables of what was measured over time, see ``validation.compare_measurements``.
-        at: Tables of derivatives and outputs at given points, see ``validation.compare_at_data_table_points``.
+        at: Tables of derivatives and outputs at given points, see ``validation.compare_derivatives_at_table_points``.
         settings: Start values, tolerances, steps.
 
     Raises:
@@ -156,12 +158,12 @@ def compare_with_data(
 
     Example:
         >>> import pathlib, tempfile, mb2fmu
-        >>> from mb2fmu.validation import DataColumnTolerance, DataRunSettings
+        >>> from mb2fmu.validation import ValidationDataTolerance, MeasuredDataRunSettings
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     table = pathlib.Path(folder, "swing.csv")
         ...     _ = mb2fmu.simulate("simple_pendulum", stop=1.0).to_csv(table)
         ...     exported = mb2fmu.export("simple_pendulum", folder)
-        ...     settings = DataRunSettings(default_tolerance=DataColumnTolerance.read("0.1%"))
+        ...     settings = MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance.read("0.1%"))
         ...     results = mb2fmu.compare_with_data(exported, data=[table], settings=settings)
         >>> all(result.passed for result in results)
         True
@@ -169,7 +171,9 @@ def compare_with_data(
     from mb2fmu import validation
 
     read = [(validation.compare_measurements, validation.read_validation_table(Path(each))) for each in data]
-    read += [(validation.compare_at_data_table_points, validation.read_validation_table(Path(each))) for each in at]
+    read += [
+        (validation.compare_derivatives_at_table_points, validation.read_validation_table(Path(each))) for each in at
+    ]
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
     ) as path:

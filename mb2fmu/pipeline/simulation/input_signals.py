@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.units import display_conversion
+from mb2fmu.units import display_unit_conversion
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.data.validation_data_tables import DataColumn
+    from mb2fmu.validation.data.validation_data_tables import ValidationDataColumn
 
 Floats = npt.NDArray[np.float64]
 InputValue = float | str | Callable[[float], float]
@@ -249,16 +249,16 @@ def _read_input_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputS
     return signals, faults
 
 
-def convert_times_to_seconds(column: DataColumn) -> Floats:
+def convert_times_to_seconds(column: ValidationDataColumn) -> Floats:
     """Return times of a column in s; its head may give another unit.
 
     Raises:
         ValueError: If that is none of time.
     """
-    return column.values / display_conversion("s", column.unit)[0] if column.unit else column.values
+    return column.values / display_unit_conversion("s", column.unit)[0] if column.unit else column.values
 
 
-def _interpolate_column(path: Path, time: Floats, column: DataColumn, unit: str) -> InputSignal:
+def _interpolate_column(path: Path, time: Floats, column: ValidationDataColumn, unit: str) -> InputSignal:
     """Return a column as an input in the model's unit, linear between rows and constant beyond the ends.
 
     Where several rows have one time, it jumps there: from then on it has the last row's value.
@@ -267,7 +267,7 @@ def _interpolate_column(path: Path, time: Floats, column: DataColumn, unit: str)
     if not np.all(np.isfinite(values)):
         raise ValueError("has empty cells")
     if column.unit:
-        factor, offset = display_conversion(unit, column.unit)
+        factor, offset = display_unit_conversion(unit, column.unit)
         values = (values - offset) / factor
 
     def interpolate(t: float) -> float:

@@ -20,7 +20,7 @@ from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.simulation.input_signals import convert_times_to_seconds
-from mb2fmu.units import are_compatible_units, display_conversion
+from mb2fmu.units import are_compatible_units, display_unit_conversion
 
 if TYPE_CHECKING:
     from mb2fmu.validation import ValidationDataTable
@@ -283,7 +283,7 @@ def _read_measurements(derivation: DerivationResult, data: Sequence[Path]) -> li
                     Fault(f"{column.name} is in {unit}, not in {column.unit}", str(path), "give its own unit")
                 )
                 continue
-            factor, offset = display_conversion(unit, column.unit) if column.unit else (1.0, 0.0)
+            factor, offset = display_unit_conversion(unit, column.unit) if column.unit else (1.0, 0.0)
             known.append((column.name, (column.values - offset) / factor))
         for name, numbers in known:
             if name in inputs and not np.isfinite(numbers).any():

@@ -21,7 +21,7 @@ from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessCaseEngine,
     run_study_cases,
 )
-from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, names_neither_fmu_nor_model, parse_study_plan
+from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, is_study_target_missing, parse_study_plan
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
@@ -160,7 +160,7 @@ def _prepare_study(
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
     from mb2fmu.validation.runs.fmu_description import read_fmu_description
 
-    if names_neither_fmu_nor_model(plan, earlier):
+    if is_study_target_missing(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)
     faults = list(earlier)
     table: ValidationDataTable | None = None

@@ -11,7 +11,12 @@ from typing import Any
 import sympy as sm
 from markupsafe import Markup, escape
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, Intermediate, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import (
+    EquationsOfMotion,
+    Intermediate,
+    LinearSystemAssignment,
+    SymbolAssignment,
+)
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics, SpeedLinearVector
 from mb2fmu.report.equation_display.mathml import MathMLPrinter, estimate_formula_width, format_mathml_identifier
 
@@ -136,7 +141,7 @@ class FormulaLinePrinter:
         self.room -= len(whole)
         return Markup("<details><summary>{}</summary>{}</details>").format(head, whole)
 
-    def format_solved_unknowns(self, item: LinearSolve) -> Markup:
+    def format_solved_unknowns(self, item: LinearSystemAssignment) -> Markup:
         """Return the unknowns of a linear system, and its size."""
         unknowns = [f"{self.print.expression(s)}<mo>,</mo>" for s in item.unknowns[:MAX_VISIBLE_LINES]]
         size = f"<mtext>from {item.matrix.rows} linear equations: {escape(item.name)}</mtext>"
@@ -275,7 +280,7 @@ class _EquationListWriter(FormulaLinePrinter):
 
     def _intermediate(self, item: Intermediate) -> Iterator[Markup]:
         """Yield the line of an intermediate: an assignment, or a linear system that is solved."""
-        if isinstance(item, Assignment):
+        if isinstance(item, SymbolAssignment):
             yield self.line(self.print.expression(item.symbol), item.expression)
             return
         yield self.format_solved_unknowns(item)

@@ -19,11 +19,11 @@ from sympy.printing.str import StrPrinter
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EquationsOfMotion,
     Intermediate,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
+    SymbolAssignment,
 )
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
 from mb2fmu.report.equation_display.equation_html import OperationCounter
@@ -119,8 +119,8 @@ def count_operations_by_section(equations: EquationsOfMotion) -> dict[str, int]:
     """Return the operations of the parts as written out: the work of an evaluation by hand."""
     count = OperationCounter()
     d, k = equations.dynamics, equations.kinematics
-    solves = [item for item in equations.intermediates if isinstance(item, LinearSolve)]
-    named = [item.expression for item in equations.intermediates if isinstance(item, Assignment)]
+    solves = [item for item in equations.intermediates if isinstance(item, LinearSystemAssignment)]
+    named = [item.expression for item in equations.intermediates if isinstance(item, SymbolAssignment)]
     return {
         "kinematics": count.of(*k.matrix, *k.offset),
         "intermediates": count.of(*named, *(e for s in solves for e in (*s.matrix, *s.right_hand_side))),
@@ -162,7 +162,7 @@ class _TimeDerivativeSymbol:
 
 def _list_intermediate_rows(item: Intermediate) -> Iterator[tuple[Any, Any]]:
     """Yield the rows (left side, right side) of an intermediate: one, or those of a linear system."""
-    if isinstance(item, Assignment):
+    if isinstance(item, SymbolAssignment):
         yield item.symbol, item.expression
         return
     unknowns = ", ".join(map(str, item.unknowns))
@@ -367,7 +367,7 @@ class _PythonModuleWriter:
     def _intermediates(self) -> Iterator[str]:
         """Yield the lines of Python that compute the intermediates, in order."""
         for item in self.equations.intermediates:
-            if isinstance(item, Assignment):
+            if isinstance(item, SymbolAssignment):
                 yield f"    {self.names[item.symbol]} = {self._print(item.expression)}"
             else:
                 unknowns = ", ".join(self.names[s] for s in item.unknowns)
@@ -427,7 +427,7 @@ def _choose_python_identifiers(equations: EquationsOfMotion) -> dict[sm.Symbol, 
     e = equations
     symbols = [*e.q, *e.u, *e.z, *e.r, *e.p, *e.u_dot, *(a.symbol for a in e.calculated_parameters)]
     for item in e.intermediates:
-        symbols += [item.symbol] if isinstance(item, Assignment) else list(item.unknowns)
+        symbols += [item.symbol] if isinstance(item, SymbolAssignment) else list(item.unknowns)
     symbols += [a.symbol for form in e.closed_forms for a in form.assignments if a.symbol not in e.q]
     names: dict[sm.Symbol, str] = {e.t: "t"}
     taken = {*_RESERVED_NAMES, "t"}

@@ -8,7 +8,7 @@ import sympy as sm
 from markupsafe import Markup, escape
 
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import (
     TheoryQuantities,
     TheoryQuantity,
@@ -77,7 +77,7 @@ class _QuantityBlockWriter(FormulaLinePrinter):
 
     def _intermediate(self, item: object) -> Iterator[Markup]:
         """Yield the line of an intermediate: an assignment, or a linear system that is solved."""
-        if isinstance(item, Assignment):
+        if isinstance(item, SymbolAssignment):
             yield self.line(self.print.expression(item.symbol), item.expression)
         else:
             yield self.format_solved_unknowns(item)  # type: ignore[arg-type]

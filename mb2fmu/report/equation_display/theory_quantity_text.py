@@ -10,7 +10,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities, TheoryQuantity
 
 _LATEX_LETTERS = {
@@ -62,7 +62,7 @@ def format_theory_quantity_sections(quantities: TheoryQuantities) -> list[dict[s
     ]
     rows: list[list[str]] = []
     for item in quantities.intermediates:
-        if isinstance(item, Assignment):
+        if isinstance(item, SymbolAssignment):
             rows.append([str(item.symbol), shown(item.expression)])
         else:
             rows.append([", ".join(map(str, item.unknowns)), f"X of A X = B ({item.name})"])
@@ -110,7 +110,7 @@ def _list_latex_sections(quantities: TheoryQuantities) -> Iterator[tuple[str, li
             yield section.title, rows
     rows = []
     for item in quantities.intermediates:
-        if isinstance(item, LinearSolve):
+        if isinstance(item, LinearSystemAssignment):
             unknown = printer.doprint(sm.Matrix(*item.right_hand_side.shape, list(item.unknowns)))
             rows.append(f"{printer.doprint(item.matrix)} {unknown} &= {printer.doprint(item.right_hand_side)}")
         else:

@@ -163,7 +163,7 @@ def _form_report_page(
 ) -> ReportPageContent:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = embed_supplied_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    counts = event_tables.describe_event_verdict_counts(result), coverage_section.describe_coverage(result)
+    counts = event_tables.describe_event_verdict_counts(result), coverage_section.describe_exercised_quantities(result)
     return ReportPageContent(
         title=definition.name,
         description=definition.description,

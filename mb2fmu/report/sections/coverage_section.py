@@ -41,7 +41,7 @@ def form_coverage_section(result: ValidationResult) -> CoverageSectionContent | 
         signals=tuple(moved.reference.experiment.signals.items()) if moved.reference else (),
         calls=tuple(map(_form_api_check_row, result.api_checks)),
         coverage_rows=_list_coverage_rows(result),
-        coverage_text=describe_coverage(result),
+        coverage_text=describe_exercised_quantities(result),
     )
 
 
@@ -67,7 +67,7 @@ def describe_uncovered_cases(result: ValidationResult) -> tuple[ReportFact, ...]
     return (ReportFact("Covered", ", ".join(parts)),)
 
 
-def describe_coverage(result: ValidationResult) -> str:
+def describe_exercised_quantities(result: ValidationResult) -> str:
     """Say how many parameters, start values and inputs were exercised, and which were not; empty if none was to be."""
     if not result.exercised_quantities:
         return ""

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mb2fmu.report.pages.report_page_records import VariableErrorRow
 from mb2fmu.report.sections.validation_sections import error_ratio_bar_width, make_display_number
-from mb2fmu.validation.data.measured_data_comparison import DataColumnComparison, MeasuredTableComparison
+from mb2fmu.validation.data.measured_data_comparison import MeasuredColumnComparison, MeasuredTableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
 
 _VERDICT_STYLES = {"passed": "green", "failed": "bold red"}
@@ -69,12 +69,12 @@ def _format_table_heading(result: MeasuredTableComparison) -> str:
     return f"Your own numbers: {what} {result.source}, {kind}"
 
 
-def _describe_largest_error_place(result: MeasuredTableComparison, column: DataColumnComparison) -> str:
+def _describe_largest_error_place(result: MeasuredTableComparison, column: MeasuredColumnComparison) -> str:
     """Return the place of the largest error."""
     return f"row {column.row}" if result.points else f"{column.time:.6g} s"
 
 
-def _form_column_row(result: MeasuredTableComparison, column: DataColumnComparison) -> VariableErrorRow:
+def _form_column_row(result: MeasuredTableComparison, column: MeasuredColumnComparison) -> VariableErrorRow:
     """Return one column as a row of the report."""
     values = f"{column.expected:.6g} in the table, {column.found:.6g} of the FMU"
     return VariableErrorRow(

@@ -136,7 +136,7 @@ def _list_check_failures(result: ValidationResult) -> Iterator[ValidationFailure
             )
 
 
-def find_likeliest_failure_cause(result: ValidationResult) -> str:
+def describe_likeliest_failure_cause(result: ValidationResult) -> str:
     """Return the likeliest cause of a failed validation in one sentence; the first rule that fits says it."""
     return next((text for rule in _CAUSE_RULES if (text := rule(result))), "")
 

@@ -21,7 +21,7 @@ from mb2fmu.report.pages.report_page_records import (
     VerdictText,
 )
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
-from mb2fmu.report.sections.validation_failure_diagnosis import find_likeliest_failure_cause
+from mb2fmu.report.sections.validation_failure_diagnosis import describe_likeliest_failure_cause
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
 
@@ -90,7 +90,7 @@ def _describe_verdict(result: ValidationResult) -> str:
             "inputs nothing was exercised, so it may have them wrong."
         )
     cause, description = (
-        find_likeliest_failure_cause(result),
+        describe_likeliest_failure_cause(result),
         f"The FMU {'failed' if result.has_failures else 'was not judged'}.",
     )
     return f"{description} Likely cause: {cause}" if cause else description

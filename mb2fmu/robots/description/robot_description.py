@@ -113,7 +113,7 @@ class LinkGeometry:
     line: int = 0
 
 
-def name_massless_link(link: str, joint: str) -> str:
+def form_massless_link_name(link: str, joint: str) -> str:
     """Return the name of a link without mass that stands between a joint and the link that it moves."""
     return f"{link}{_MASSLESS_LINK_MARK}{joint})"
 

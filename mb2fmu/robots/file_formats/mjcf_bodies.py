@@ -22,7 +22,7 @@ from mb2fmu.robots.description.robot_description import (
     RobotJoint,
     RobotJointKind,
     RobotLink,
-    name_massless_link,
+    form_massless_link_name,
 )
 from mb2fmu.robots.file_formats.mjcf_geoms import (
     GeomWithMass,
@@ -217,7 +217,7 @@ class MjcfBodyReader:
                 self._add_free_joint(element, chain, parent, name, pose)
                 return
             at = np.array(element.vector("pos", (0.0, 0.0, 0.0))) if kind != "slide" else anchor
-            child = name_massless_link(name, f"joint {k + 1}") if not last or np.any(at) else name
+            child = form_massless_link_name(name, f"joint {k + 1}") if not last or np.any(at) else name
             own = self._read_joint(element, kind, name)
             own = replace(own, parent=parent, child=child, origin=pose @ Pose(position=at - anchor) @ own.origin)
             self.joints.append(own)

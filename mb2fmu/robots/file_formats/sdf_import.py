@@ -27,7 +27,7 @@ from mb2fmu.robots.description.robot_description import (
     RobotJointKind,
     RobotLink,
     RobotLoop,
-    name_massless_link,
+    form_massless_link_name,
 )
 from mb2fmu.robots.file_formats.mesh_file_search import NO_PACKAGES
 from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
@@ -307,7 +307,7 @@ class _SdfModelReader:
         at, before = self._relative_pose(parent, name, element.line), parent
         for word, one in zip(_AXIS_ELEMENTS, _JOINT_KINDS[kind], strict=False):
             own = name if len(_JOINT_KINDS[kind]) == 1 else f"{name}_{word}"
-            between = name_massless_link(child, own)
+            between = form_massless_link_name(child, own)
             self.links.append(RobotLink(between, line=element.line))
             along = self._make_axis_joint(element, word, own, one, before, between, at)
             self.joints.append(replace(along, armature=self._read_armature(element, name, kind)))

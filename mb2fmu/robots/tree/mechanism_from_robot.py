@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
+from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, SymbolAssignment
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Body,
     Components,
@@ -130,7 +130,7 @@ class _RobotReader:
             z=self.z,
             p=tuple(p.symbol for p in d.parameters if not p.calculated),
             r=self.r,
-            calculated_parameters=tuple(Assignment(p.symbol, p.value) for p in d.parameters if p.calculated),
+            calculated_parameters=tuple(SymbolAssignment(p.symbol, p.value) for p in d.parameters if p.calculated),
             constraint_forces=(),
             u_independent=tuple(range(len(self.u))),
             kinematics=kinematics,

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class MasterComponentData:
+class MasterComponentRequest:
     """Data of one component.
 
     Attributes:
@@ -63,7 +63,7 @@ class MasterRunRequest:
     stepping: CommunicationStepSettings
     stop: float
     tolerance: float
-    components: tuple[MasterComponentData, ...]
+    components: tuple[MasterComponentRequest, ...]
 
 
 class _ComponentMessageLog(FmuMessageLog):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.systems.splitting.cut_joint_topology import CutJoint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
@@ -63,7 +63,7 @@ class CutJointSides:
 
     def _make_inner_side(self) -> _CutJointSide:
         """Return position, velocity, angular velocity and rotation of the joint's inner side, in N, as expressions."""
-        kinematics = NamedKinematics(self._joint.mechanism)
+        kinematics = SymbolicKinematics(self._joint.mechanism)
         frame = max(self._joint.joint_frame, 0)
         quantities = (
             kinematics.position(self._joint.point),

@@ -10,7 +10,7 @@ from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.systems.splitting.exchanged_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
 from mb2fmu.systems.splitting.mechanism_part_draft import MechanismPartDraft
-from mb2fmu.systems.splitting.part_interface_variables import MechanismPartVariables
+from mb2fmu.systems.splitting.mechanism_part_variables import MechanismPartVariables
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 

@@ -25,7 +25,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.systems.block_diagram_layout import DiagramComponentBox, place_component_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
 from mb2fmu.systems.port_and_bond_records import find_outputs_read_before_inputs
-from mb2fmu.systems.wired_system import TerminalLink, WiredSystem
+from mb2fmu.systems.wired_system import ConnectedTerminals, WiredSystem
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 SSP_STRUCTURE_FILE = "SystemStructure.ssd"
@@ -163,7 +163,7 @@ def _add_terminal_types(parent: Element, terminal_types: Sequence[_SspTerminalTy
             _add_child(member, SSC, "Real", **({"unit": unit} if unit else {}))
 
 
-def _add_connections(parent: Element, wired_system: WiredSystem, terminal_links: Sequence[TerminalLink]) -> None:
+def _add_connections(parent: Element, wired_system: WiredSystem, terminal_links: Sequence[ConnectedTerminals]) -> None:
     """Add links one by one; those of terminals as one connection each where terminals are written."""
     wiring, stale_reads = wired_system.wiring, find_outputs_read_before_inputs(wired_system.wiring)
     terminal_link_of_target = {

@@ -62,7 +62,7 @@ Slot = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceAtPoint:
+class ReferenceValuesAtPoint:
     """The reference at a point: the state on the constraints, x' and outputs, and how well they are known.
 
     Attributes:
@@ -94,7 +94,7 @@ class ExtremeEvaluationPoint:
     time: float
     inputs: tuple[float, ...]
     parameters: tuple[float, ...]
-    expected: ReferenceAtPoint
+    expected: ReferenceValuesAtPoint
 
     @property
     def text(self) -> str:
@@ -254,7 +254,7 @@ class _PointChooser:
         names = {self._quantities[slot][0].name: value for slot, value in moves.items()}
         return ExtremeEvaluationPoint(names, time, inputs, parameters, expected)
 
-    def _is_wild(self, expected: ReferenceAtPoint) -> bool:
+    def _is_wild(self, expected: ReferenceValuesAtPoint) -> bool:
         """Return whether x' is beyond all that the experiment has."""
         return bool(np.any(np.abs(expected.values[: len(self._rates)]) > _WILD_FACTOR * self._rates))
 
@@ -312,7 +312,7 @@ def _within_bounds(quantity: Quantity, value: float) -> float:
 
 def _evaluate_reference_at_point(
     reference: ReferenceRun, t: float, x: Floats, r: Sequence[float], parameters: Sequence[float]
-) -> ReferenceAtPoint | None:
+) -> ReferenceValuesAtPoint | None:
     """Return the reference's values at a point; None where they do not exist or are not accurate."""
     numeric, random = reference.numeric, np.random.default_rng(_RANDOM_SEED)
 
@@ -338,7 +338,7 @@ def _evaluate_reference_at_point(
     change = np.abs(other_values - values)
     if np.max(change, initial=0.0) > _LARGEST_CONDITION_FRACTION * np.max(np.abs(values), initial=0.0):
         return None
-    return ReferenceAtPoint(x, values, _ROUND_OFF_FRACTION * change, np.abs(motion.residual))
+    return ReferenceValuesAtPoint(x, values, _ROUND_OFF_FRACTION * change, np.abs(motion.residual))
 
 
 def _join(motion: InstantMotion) -> Floats:

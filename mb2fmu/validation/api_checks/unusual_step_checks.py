@@ -26,7 +26,7 @@ from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 
@@ -173,7 +173,9 @@ def _choose_ramps(definition: DeclaredModelContent, signals: Floats, inputs: Flo
 def _plan_following_steps(reference: ReferenceRun, times: Sequence[float], inputs: Floats, start: Floats) -> Floats:
     """Return the states at times, shape (n, n_x), with the inputs of each part held."""
     numeric, run = reference.numeric, reference.experiment
-    problem = IntegrationProblem(numeric, np.array(times), inputs, numeric.prepare(run.parameters), stiff=run.stiff)
+    problem = TrajectoryIntegrationProblem(
+        numeric, np.array(times), inputs, numeric.prepare(run.parameters), stiff=run.stiff
+    )
     motion = problem.integrate_trajectory(
         np.append(start, 0.0), _FLOW_TOLERANCE, reference.error_scales(_FLOW_TOLERANCE),
         projected=numeric.has_state_constraints,

@@ -37,7 +37,7 @@ from mb2fmu.validation.reference.event_sides import (
 )
 from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem, list_step_start_instants
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem, list_step_start_instants
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class OneStepFlow:
 
         Raises:
             ValidationError: As of
-                :meth:`.IntegrationProblem.integrate_trajectory`.
+                :meth:`.TrajectoryIntegrationProblem.integrate_trajectory`.
         """
         run = self._reference.experiment
         begin, end = run.time[step.k : step.k + 2].tolist()
@@ -169,7 +169,7 @@ class OneStepFlow:
         """Return (x, W) at instants from a step's beginning on, with its inputs, shape (n, n_x + 1)."""
         run = self._reference.experiment
         inputs = np.repeat(run.inputs[step.k : step.k + 1], len(time) - 1, axis=0)
-        integration = IntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff)
+        integration = TrajectoryIntegrationProblem(self._numeric, time, inputs, self._prepared, stiff=run.stiff)
         modes, x = self._apply_input_jumps(step, x)
         with self._begin_flow(modes, margin_offset):
             y = integration.integrate_trajectory(np.append(x, 0.0), _FLOW_TOLERANCE, self._scales, event_log=event_log)

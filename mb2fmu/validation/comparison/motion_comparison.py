@@ -72,7 +72,7 @@ from mb2fmu.validation.reference.reference_run import (
 )
 from mb2fmu.validation.reference.start_error_growth import (
     RELATIVE_START_ERROR,
-    choose_error_directions,
+    choose_start_error_directions,
     measure_output_sensitivity,
 )
 from mb2fmu.validation.reference.variable_scales import (
@@ -371,7 +371,7 @@ def _select_values_of_fmu_side(reference: ReferenceRun, limits: ErrorBounds, sim
     return values
 
 
-def compare_invariants(
+def compute_invariant_results(
     reference: ReferenceRun,
     simulation: FmuSimulationResult,
     limits: ErrorBounds | None = None,
@@ -484,7 +484,7 @@ def _measure_step_error_growth(reference: ReferenceRun, sides: Mapping[int, Valu
     flow, growth = OneStepFlow(reference), reference.state_scales.copy()
     steps_with_events = {event.step for event in reference.events} | {k - side for k in sides for side in (0, 1)}
     steps = [k for k in range(len(reference.states) - 1) if k not in steps_with_events]
-    axes = choose_error_directions(len(growth))
+    axes = choose_start_error_directions(len(growth))
     samples = np.linspace(0, len(steps) - 1, _GROWTH_SAMPLES).astype(np.int64) if steps else ()
     for i in np.unique(samples).tolist():
         k = steps[i]

@@ -46,7 +46,7 @@ _RECORDS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class EventAssignments:
+class CompiledEventAssignments:
     """What events of a model set, for equations that hold nothing.
 
     Attributes:
@@ -156,7 +156,7 @@ class CompiledModeSteps:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
-        events: EventAssignments | None,
+        events: CompiledEventAssignments | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
         self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
@@ -187,7 +187,7 @@ class CompiledModeSteps:
         self._past, self._records = np.zeros(0), np.zeros((0, 0))
         self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
 
-    def _set_up_settling(self, events: EventAssignments) -> c_structures.EventSettlingStruct:
+    def _set_up_settling(self, events: CompiledEventAssignments) -> c_structures.EventSettlingStruct:
         """Return the structure by which C settles events; the journey refers to it."""
         n, count, n_y = len(self._values), len(events.value_counts), len(self._y)
         begin = np.concatenate([[0], np.cumsum(events.value_counts)]).astype(np.int64)

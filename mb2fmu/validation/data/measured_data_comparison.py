@@ -28,9 +28,9 @@ from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_TOLERAN
 from mb2fmu.units import UnitOfMeasurement
 from mb2fmu.validation.data.validation_data_tables import (
     TIME_COLUMN,
-    DataColumn,
-    DataColumnTolerance,
+    ValidationDataColumn,
     ValidationDataTable,
+    ValidationDataTolerance,
 )
 from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
@@ -46,7 +46,7 @@ _EQUAL_STEP_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class DataRunSettings:
+class MeasuredDataRunSettings:
     """Settings of an FMU for a table.
 
     Attributes:
@@ -58,14 +58,14 @@ class DataRunSettings:
     """
 
     starts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    tolerances: Mapping[str, DataColumnTolerance] = field(default_factory=lambda: MappingProxyType({}))
-    default_tolerance: DataColumnTolerance | None = None
+    tolerances: Mapping[str, ValidationDataTolerance] = field(default_factory=lambda: MappingProxyType({}))
+    default_tolerance: ValidationDataTolerance | None = None
     step: float | None = None
     tolerance: float = DEFAULT_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataColumnComparison:
+class MeasuredColumnComparison:
     """Comparison of one column with the FMU.
 
     Attributes:
@@ -116,7 +116,7 @@ class MeasuredTableComparison:
     source: str
     kind: InterfaceType
     points: bool
-    columns: tuple[DataColumnComparison, ...]
+    columns: tuple[MeasuredColumnComparison, ...]
     set_columns: tuple[str, ...]
 
     @property
@@ -136,14 +136,14 @@ class MeasuredTableComparison:
         }
 
 
-def _form_column_record(column: DataColumnComparison) -> dict[str, Any]:
+def _form_column_record(column: MeasuredColumnComparison) -> dict[str, Any]:
     """Return a column's numbers by name, with its ratio and verdict."""
     values = {name: getattr(column, name) for name in (*column.__slots__, "ratio", "verdict")}
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
 
 def compare_measurements(
-    fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
+    fmu: Path, table: ValidationDataTable, settings: MeasuredDataRunSettings | None = None
 ) -> tuple[MeasuredTableComparison, ...]:
     """Run an FMU along measured data, as each of its interface types.
 
@@ -157,21 +157,21 @@ def compare_measurements(
         ValidationError: If table and FMU do not fit together, with every fault.
         ToolError: If the FMU fails.
     """
-    return _compare_table(fmu, table, settings or DataRunSettings(), points=False)
+    return _compare_table(fmu, table, settings or MeasuredDataRunSettings(), points=False)
 
 
-def compare_at_data_table_points(
-    fmu: Path, table: ValidationDataTable, settings: DataRunSettings | None = None
+def compare_derivatives_at_table_points(
+    fmu: Path, table: ValidationDataTable, settings: MeasuredDataRunSettings | None = None
 ) -> tuple[MeasuredTableComparison, ...]:
     """Set an FMU to each row of a table of published states and inputs, and compare derivatives and outputs there.
 
     Columns of states, inputs, parameters and ``time`` are set; all others are compared.
     """
-    return _compare_table(fmu, table, settings or DataRunSettings(), points=True)
+    return _compare_table(fmu, table, settings or MeasuredDataRunSettings(), points=True)
 
 
 def _compare_table(
-    fmu: Path, table: ValidationDataTable, settings: DataRunSettings, *, points: bool
+    fmu: Path, table: ValidationDataTable, settings: MeasuredDataRunSettings, *, points: bool
 ) -> tuple[MeasuredTableComparison, ...]:
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
@@ -226,13 +226,18 @@ class _DataRunPlan:
     """
 
     def __init__(
-        self, table: ValidationDataTable, fmu_variables: FmuVariables, settings: DataRunSettings, *, points: bool
+        self,
+        table: ValidationDataTable,
+        fmu_variables: FmuVariables,
+        settings: MeasuredDataRunSettings,
+        *,
+        points: bool,
     ) -> None:
         self.table, self.fmu_variables, self.settings, self.points = table, fmu_variables, settings, points
         self.faults: list[Fault] = []
         self.time = self._read_times()
         self.set_columns: list[tuple[FmuScalar, Floats]] = []
-        self.compared: list[tuple[DataColumn, FmuScalar, UnitOfMeasurement | None]] = []
+        self.compared: list[tuple[ValidationDataColumn, FmuScalar, UnitOfMeasurement | None]] = []
         for column in table.columns:
             scalar = self._find_scalar(column.name, table.source) if column.name != TIME_COLUMN else None
             if scalar is not None:
@@ -284,7 +289,7 @@ class _DataRunPlan:
             self._add_fault("the FMU has no such variable of doubles", f"{place}: {name}", remedy)
         return scalar
 
-    def _assign_column(self, column: DataColumn, scalar: FmuScalar) -> None:
+    def _assign_column(self, column: ValidationDataColumn, scalar: FmuScalar) -> None:
         """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
         fmu_unit, column_unit = self.fmu_variables.unit(scalar.unit or "1"), None
@@ -324,7 +329,7 @@ class _DataRunPlan:
                 )
             yield scalar, value
 
-    def _choose_tolerance(self, column: DataColumn) -> float:
+    def _choose_tolerance(self, column: ValidationDataColumn) -> float:
         """Return how far a column may be off, in its unit."""
         tolerance_setting = (
             self.settings.tolerances.get(column.name) or column.tolerance or self.settings.default_tolerance
@@ -463,7 +468,7 @@ class _DataRunPlan:
             errors[~np.isfinite(values) & ~np.isnan(column.values)] = math.inf
             row = int(np.nanargmax(errors))
             columns.append(
-                DataColumnComparison(
+                MeasuredColumnComparison(
                     name=column.name,
                     unit=column.unit or scalar.unit,
                     count=int(np.sum(~np.isnan(column.values))),

@@ -34,14 +34,14 @@ _MAX_SHOWN_FAULTS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class DataColumnTolerance:
+class ValidationDataTolerance:
     """Allowed error of a column: ``value`` in its unit, or as a fraction of its largest magnitude."""
 
     value: float
     relative: bool = False
 
     @classmethod
-    def read(cls, text: str) -> DataColumnTolerance:
+    def read(cls, text: str) -> ValidationDataTolerance:
         """Read ``0.01`` or ``1%``.
 
         Raises:
@@ -59,7 +59,7 @@ class DataColumnTolerance:
 
 
 @dataclass(frozen=True, slots=True)
-class DataColumn:
+class ValidationDataColumn:
     """One column.
 
     Attributes:
@@ -72,7 +72,7 @@ class DataColumn:
     name: str
     unit: str
     values: Floats
-    tolerance: DataColumnTolerance | None = None
+    tolerance: ValidationDataTolerance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class ValidationDataTable:
     """
 
     source: str
-    columns: tuple[DataColumn, ...]
+    columns: tuple[ValidationDataColumn, ...]
     lines: tuple[int, ...] = ()
 
     def describe_row(self, row: int) -> str:
         """Return the place of a row, for people."""
         return f"{self.source}:{self.lines[row]}" if self.lines else f"{self.source}: point {row + 1}"
 
-    def column(self, name: str) -> DataColumn | None:
+    def column(self, name: str) -> ValidationDataColumn | None:
         """Return a column by its name."""
         return next((each for each in self.columns if each.name == name), None)
 
@@ -155,7 +155,7 @@ def _read_csv(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]:
         if not name
     ]
     numbers = [line_number for line_number, _ in lines]
-    tolerances: list[DataColumnTolerance | None] = [None] * len(head)
+    tolerances: list[ValidationDataTolerance | None] = [None] * len(head)
     first_data_row = 1
     if len(rows) > 1 and rows[1] and rows[1][0].strip().lower() == TOLERANCE_ROW:
         first_data_row = 2
@@ -170,7 +170,7 @@ def _read_csv(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]:
             continue
         for column, cell in enumerate(cells):
             values[row, column] = _parse_number(cell, f"{path.name}:{line_number}", head[column][0], faults)
-    columns = [DataColumn(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
+    columns = [ValidationDataColumn(*head[k], values[:, k], tolerances[k]) for k in range(len(head))]
     return ValidationDataTable(path.name, tuple(columns), tuple(numbers[first_data_row:])), faults
 
 
@@ -210,7 +210,9 @@ def _read_json(path: Path, text: str) -> tuple[ValidationDataTable, list[Fault]]
         values = [_parse_number(cell, f"{path.name}: point {k}", name, faults) for k, cell in enumerate(cells, 1)]
         tolerance_text = tolerances.get(heading, tolerances.get(name, ""))
         columns.append(
-            DataColumn(name, unit, np.array(values), _parse_tolerance(str(tolerance_text), path.name, name, faults))
+            ValidationDataColumn(
+                name, unit, np.array(values), _parse_tolerance(str(tolerance_text), path.name, name, faults)
+            )
         )
     column_names = {column.name for column in columns}
     faults += [
@@ -240,12 +242,12 @@ def _parse_number(cell: object, place: str, name: str, faults: list[Fault]) -> f
     return number
 
 
-def _parse_tolerance(cell: str, place: str, name: str, faults: list[Fault]) -> DataColumnTolerance | None:
+def _parse_tolerance(cell: str, place: str, name: str, faults: list[Fault]) -> ValidationDataTolerance | None:
     """Read a tolerance from a cell; None if the cell is empty, or wrong: then ``faults`` grows."""
     if not cell.strip():
         return None
     try:
-        return DataColumnTolerance.read(cell)
+        return ValidationDataTolerance.read(cell)
     except ValueError:
         faults.append(Fault(f"{name}: {cell!r} is no tolerance", place, "a positive number, or one with %: 0.01, 1%"))
         return None

@@ -15,14 +15,14 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, Intermediate, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import Intermediate, LinearSystemAssignment, SymbolAssignment
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
 
 
 def _make_ordered_cse(
-    assignments: Sequence[Assignment],
+    assignments: Sequence[SymbolAssignment],
 ) -> Callable[[Sequence[sm.Expr]], tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]]:
     """Return a ``cse`` for ``lambdify`` that keeps assignments before their uses.
 
@@ -73,11 +73,11 @@ class EvaluationPlanStep:
         unknowns: Slot of the first unknown of ``solve_linear_system``.
     """
 
-    assignments: tuple[Assignment, ...]
+    assignments: tuple[SymbolAssignment, ...]
     targets: tuple[sm.Expr, ...]
     places: dict[sm.Symbol, int]
     first: int
-    solve: LinearSolve | None = None
+    solve: LinearSystemAssignment | None = None
     unknowns: int = -1
 
     @cached_property
@@ -87,7 +87,7 @@ class EvaluationPlanStep:
         # Names of our own: a model's may be keywords, functions or constants of Python's math.
         placeholders = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
         renamed = tuple(
-            Assignment(placeholders[a.symbol], a.expression.xreplace(placeholders)) for a in self.assignments
+            SymbolAssignment(placeholders[a.symbol], a.expression.xreplace(placeholders)) for a in self.assignments
         )
         results = [*(a.symbol for a in renamed), *(target.xreplace(placeholders) for target in self.targets)]
         return compile_scalar_function([placeholders[s] for s in self.places], results, _make_ordered_cse(renamed))
@@ -172,11 +172,11 @@ class EvaluationPlanner:
         """
         evaluated_before = set(self.evaluated)
         steps: list[EvaluationPlanStep] = []
-        pending_assignments: list[Assignment] = []
+        pending_assignments: list[SymbolAssignment] = []
         for index in self._list_needed_steps(targets):
             item = self.intermediates[index]
             self.evaluated.add(index)
-            if isinstance(item, Assignment):
+            if isinstance(item, SymbolAssignment):
                 pending_assignments.append(item)
             else:
                 steps.append(self._form_step(pending_assignments, [*item.matrix, *item.right_hand_side], item))
@@ -192,16 +192,21 @@ class EvaluationPlanner:
         needed_steps = []
         for index in range(len(self.intermediates) - 1, -1, -1):
             item = self.intermediates[index]
-            defined = {item.symbol} if isinstance(item, Assignment) else set(item.unknowns)
+            defined = {item.symbol} if isinstance(item, SymbolAssignment) else set(item.unknowns)
             if index in self.evaluated or not defined & needed_symbols:
                 continue
             needed_steps.append(index)
-            expressions = (item.expression,) if isinstance(item, Assignment) else (item.matrix, item.right_hand_side)
+            expressions = (
+                (item.expression,) if isinstance(item, SymbolAssignment) else (item.matrix, item.right_hand_side)
+            )
             needed_symbols |= set().union(*(e.free_symbols for e in expressions))
         return needed_steps[::-1]
 
     def _form_step(
-        self, pending: Sequence[Assignment], targets: Sequence[sm.Expr], solved: LinearSolve | None = None
+        self,
+        pending: Sequence[SymbolAssignment],
+        targets: Sequence[sm.Expr],
+        solved: LinearSystemAssignment | None = None,
     ) -> EvaluationPlanStep:
         """Return one step, with slots reserved for what it gives."""
         local = {a.symbol for a in pending}

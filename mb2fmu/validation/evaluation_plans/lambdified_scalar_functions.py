@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
-from mb2fmu.model.elementary_function_writing import ElementaryFunctions
+from mb2fmu.model.elementary_lambdify import ElementaryFunctions
 from mb2fmu.model.expression_traversal import lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
 

@@ -24,8 +24,8 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
-from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult, Perturbation
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
+from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult, PerturbedQuantity
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class _ResetToDefault:
 
 def find_exercised_quantities(
     definition: DeclaredModelContent,
-    perturbations: Sequence[Perturbation],
+    perturbations: Sequence[PerturbedQuantity],
     default: ReferenceRun,
     perturbed: ReferenceRun | None,
     limits: ErrorBounds | None,
@@ -107,7 +107,7 @@ def _compute_change_ratios(
 
 
 def _judge_quantity(
-    perturbation: Perturbation,
+    perturbation: PerturbedQuantity,
     ratios: Floats | None,
     default: ReferenceRun,
     perturbed: ReferenceRun,
@@ -137,7 +137,7 @@ def _judge_quantity(
 
 
 def _form_resets(
-    definition: DeclaredModelContent, perturbations: Sequence[Perturbation], perturbed: ReferenceRun
+    definition: DeclaredModelContent, perturbations: Sequence[PerturbedQuantity], perturbed: ReferenceRun
 ) -> dict[tuple[str, str], _ResetToDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
     run = perturbed.experiment
@@ -199,7 +199,7 @@ def _follow_change(
 
     for end in check_points[-1:] if isinstance(numeric, HybridEquations) else check_points:
         rows = slice(len(trajectory) - 1, end + 1)
-        part = IntegrationProblem(
+        part = TrajectoryIntegrationProblem(
             numeric, run.time[rows], changed_experiment.inputs[rows.start : end], prepared, stiff=run.stiff
         )
         continuation = part.integrate_trajectory(

@@ -39,10 +39,10 @@ from mb2fmu.validation.reference.perturbed_contact_starts import (
     find_switch_mode_state_indices,
 )
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.runs.fmu_description import FmuDescription
-from mb2fmu.validation.validation_result import Perturbation
+from mb2fmu.validation.validation_result import PerturbedQuantity, PerturbedRole
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class PerturbedExperiment:
     """
 
     experiment: ExperimentValues | None
-    perturbations: tuple[Perturbation, ...]
+    perturbations: tuple[PerturbedQuantity, ...]
     part: float
     text: str
 
@@ -424,7 +424,7 @@ def _find_obstacle_on_the_way(reference: ReferenceRun, run: ExperimentValues, de
     x = np.array([*run.q, *(run.u[i] for i in numeric.equations.u_independent), *run.z])
     try:
         prepared = numeric.prepare(run.parameters)
-        integration = IntegrationProblem(
+        integration = TrajectoryIntegrationProblem(
             numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_ROUGH_RUN_BUDGET
         )
         scales = reference.error_scales(ROUGH_RUN_TOLERANCE)
@@ -432,7 +432,7 @@ def _find_obstacle_on_the_way(reference: ReferenceRun, run: ExperimentValues, de
             np.append(x, 0.0), ROUGH_RUN_TOLERANCE, scales, projected=numeric.has_state_constraints
         )
     except (ValidationError, ArithmeticError, ValueError) as error:
-        return f"with other values it cannot be integrated: {read_first_message_line(error)}"
+        return f"with other values it cannot be integrated: {extract_first_message_line(error)}"
     states = trajectory[:, :-1]
     # What stands still by default may move by what is natural for it.
     magnitudes = np.maximum(reference.state_scales, np.max(np.abs(reference.states), axis=0))
@@ -451,7 +451,7 @@ def _find_obstacle_on_the_way(reference: ReferenceRun, run: ExperimentValues, de
     return ""
 
 
-def read_first_message_line(error: Exception) -> str:
+def extract_first_message_line(error: Exception) -> str:
     """Return the first line of an error's message, or its kind if it has none."""
     lines = str(error).splitlines()
     return lines[0].strip().rstrip(".:") if lines else type(error).__name__
@@ -475,7 +475,7 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
 
 def _list_perturbations(
     variant: _PerturbationVariant, run: ExperimentValues | None, settable: Collection[str] | None
-) -> tuple[Perturbation, ...]:
+) -> tuple[PerturbedQuantity, ...]:
     """Return the move of every free parameter, fixed start value and input; none without a ``run``."""
     intention = variant.intention
     definition, default_experiment = intention.definition, intention.reference.experiment
@@ -504,7 +504,7 @@ def _list_perturbations(
 
 def _list_start_perturbations(
     variant: _PerturbationVariant, run: ExperimentValues | None, settable: Collection[str] | None
-) -> list[Perturbation]:
+) -> list[PerturbedQuantity]:
     """Return the move of every fixed start value."""
     definition, default_experiment = variant.intention.definition, variant.intention.reference.experiment
     perturbed = run or default_experiment
@@ -528,9 +528,13 @@ def _list_start_perturbations(
     return perturbations
 
 
-def _form_perturbation(record: Quantity, role: str, default: float, perturbed: float, reason: str) -> Perturbation:
+def _form_perturbation(
+    record: Quantity, role: PerturbedRole, default: float, perturbed: float, reason: str
+) -> PerturbedQuantity:
     """Return a record of the report."""
-    return Perturbation(name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason)  # type: ignore[arg-type]
+    return PerturbedQuantity(
+        name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason
+    )
 
 
 def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obstacle: str) -> PerturbedExperiment:
@@ -551,7 +555,7 @@ def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obs
 
 
 def _describe_experiment(
-    run: ExperimentValues, part: float, perturbations: Sequence[Perturbation], *, in_chart: bool
+    run: ExperimentValues, part: float, perturbations: Sequence[PerturbedQuantity], *, in_chart: bool
 ) -> str:
     """Describe how the experiment was made; ``in_chart``: within the range that the FMU's states determine."""
     obstacle = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * in_chart)

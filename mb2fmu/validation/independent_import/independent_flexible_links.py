@@ -24,16 +24,16 @@ import numpy as np
 
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
+    LinkModalState,
     LinkMotion,
-    ModalState,
     Pose,
-    TreeJoint,
+    RobotTreeJoint,
     rotation_about_axis,
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodalLink:
+class NodalFlexibleLink:
     """A link that bends, as its arrays say.
 
     Attributes:
@@ -53,8 +53,8 @@ class NodalLink:
         return len(self.arrays["modes"])
 
     def move_section(
-        self, joint: TreeJoint, link: LinkMotion, modal: ModalState, first: int
-    ) -> tuple[LinkMotion, TreeJoint]:
+        self, joint: RobotTreeJoint, link: LinkMotion, modal: LinkModalState, first: int
+    ) -> tuple[LinkMotion, RobotTreeJoint]:
         """Return the motion of the section that a joint hangs on, and the joint with its place in it.
 
         Args:
@@ -82,7 +82,7 @@ class NodalLink:
         return section, replace(joint, R=R.T @ joint.R, p=R.T @ (joint.p - p) - self.arrays["nodes"][node])
 
     def add_equations(
-        self, link: LinkMotion, modal: ModalState, first: int, gravity: Array, terms: tuple[Array, Array]
+        self, link: LinkMotion, modal: LinkModalState, first: int, gravity: Array, terms: tuple[Array, Array]
     ) -> None:
         """Add a link's share of M and f, in place.
 
@@ -113,7 +113,7 @@ class NodalLink:
             M += np.einsum("nia,nib->ab", weighted, arms[j][0], optimize=True)
             f -= np.einsum("nia,ni->a", weighted, arms[j][1])
 
-    def _node_fields(self, modal: ModalState) -> tuple[Array, Array, Array]:
+    def _node_fields(self, modal: LinkModalState) -> tuple[Array, Array, Array]:
         """Return positions (n, 3), mode shapes (m, n, 3) and accelerations at η'' = 0, (n, 3), in the body's frame."""
         X, phi, S = (self.arrays[name] for name in ("nodes", "modes", "second_order"))
         place, fields, bias = X + np.einsum("knj,k->nj", phi, modal.eta), phi, np.zeros_like(X)
@@ -123,7 +123,7 @@ class NodalLink:
             bias = np.einsum("klnj,k,l->nj", S, modal.rate, modal.rate)
         return place, fields, bias
 
-    def _arm_fields(self, axis: Array, modal: ModalState) -> tuple[Array, Array, Array]:
+    def _arm_fields(self, axis: Array, modal: LinkModalState) -> tuple[Array, Array, Array]:
         """Return arms of sections (n, 3), what modes do to them (m, n, 3), and accelerations at η'' = 0, (n, 3)."""
         psi = self.arrays["rotations"]
         fields = np.cross(psi, axis)
@@ -140,7 +140,7 @@ class NodalLink:
         return arm, fields, np.einsum("klnj,k,l->nj", pairs, modal.rate, modal.rate)
 
     def _form_vector_motions(
-        self, m: LinkMotion, place: Array, fields: Array, bias: Array, modal: ModalState, columns: slice
+        self, m: LinkMotion, place: Array, fields: Array, bias: Array, modal: LinkModalState, columns: slice
     ) -> tuple[Array, Array]:
         """Return Jacobians (n, 3, N) and accelerations at u' = 0, (n, 3), of vectors from the body's origin."""
         r, v_rel = place @ m.R.T, np.einsum("knj,k->nj", fields, modal.rate) @ m.R.T

@@ -120,7 +120,7 @@ def close_loops_from_guess(
     values: list[float],
     rows: Callable[[list[float]], LoopConstraints],
     move: Callable[[list[float], Array], list[float]],
-    project_speeds: Callable[[list[float], Array], list[float]],
+    project_speeds_on_constraints: Callable[[list[float], Array], list[float]],
 ) -> list[float] | None:
     """Return values on the loops by Newton's method, then their speeds; None if there is no solution near.
 
@@ -128,7 +128,7 @@ def close_loops_from_guess(
         values: Of all slots.
         rows: Of the loops there.
         move: Function that gives the values after a small motion along the speeds.
-        project_speeds: Function that gives the values with speeds projected on A u = 0, given A.
+        project_speeds_on_constraints: Function that gives the values with speeds projected on A u = 0, given A.
     """
     for _ in range(_MAX_NEWTON_STEPS):
         constraints = rows(values)
@@ -136,7 +136,7 @@ def close_loops_from_guess(
         size = float(np.max(np.abs(step), initial=0.0))
         values = move(values, -step * min(1.0, _LARGEST_NEWTON_STEP / max(size, _CLOSURE_TOLERANCE)))
         if size < _CLOSURE_TOLERANCE:
-            return project_speeds(values, rows(values).A)
+            return project_speeds_on_constraints(values, rows(values).A)
     return None
 
 

@@ -20,7 +20,7 @@ from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     Pose,
     RobotTree,
-    TreeJoint,
+    RobotTreeJoint,
     axes_with_third_direction,
     parse_xml_with_undeclared_prefixes,
     rotation_about_axis,
@@ -218,7 +218,7 @@ class _SdfTreeReader:
         root = _WORLD_NAME if any(parent == _WORLD_NAME for parent, _ in joint_links.values()) else unmoved_link
         frame = {link: self.place_of(moved_by.get(link, link)) for link in (*links, _WORLD_NAME)}
         bodies = {link: self._read_body(part, frame[link]) for link, part in links.items()}
-        tree_joints: dict[str, TreeJoint] = {}
+        tree_joints: dict[str, RobotTreeJoint] = {}
         closing = []
         for joint in joints:
             name = joint.get("name", "")
@@ -235,7 +235,7 @@ class _SdfTreeReader:
     ) -> tuple[str, tuple[str, str], tuple[Pose, Pose]]:
         """Return a joint whose child another one moves, in the frames of both links' bodies."""
         name = joint.get("name", "")
-        joint_without_axis = TreeJoint(name, "", *links, *_IDENTITY_POSE, np.array([0.0, 0.0, 1.0]))
+        joint_without_axis = RobotTreeJoint(name, "", *links, *_IDENTITY_POSE, np.array([0.0, 0.0, 1.0]))
         axis = self._read_axis(joint, "axis", joint_without_axis).axis
         place = _compose_poses(self.place_of(name), (axes_with_third_direction(axis), np.zeros(3)))
         return (
@@ -307,13 +307,13 @@ class _SdfTreeReader:
         given = float(_read_text(inertial, "mass") or mass)
         return given, at, given / mass * (np.trace(about) * np.eye(3) - about)
 
-    def _iterate_joints(self, element: ET.Element, parent: str, child: str, frame: Pose) -> Iterator[TreeJoint]:
+    def _iterate_joints(self, element: ET.Element, parent: str, child: str, frame: Pose) -> Iterator[RobotTreeJoint]:
         """Yield one joint, or the two of a universal one."""
         name, kind = element.get("name", ""), element.get("type", "")
         R, p = _relative_pose(frame, self.place_of(name))
         if kind != "universal":
             joint = self._read_axis(
-                element, "axis", TreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0]))
+                element, "axis", RobotTreeJoint(name, kind, parent, child, R, p, np.array([0.0, 0.0, 1.0]))
             )
             if kind != "ball":
                 inertia, ratio = (
@@ -327,10 +327,12 @@ class _SdfTreeReader:
             ("axis", (parent, intermediate_link), (R, p)),
             ("axis2", (intermediate_link, child), _IDENTITY_POSE),
         ):
-            joint = TreeJoint(f"{name}_{element_name}", "revolute", *joint_links, *place, np.array([0.0, 0.0, 1.0]))
+            joint = RobotTreeJoint(
+                f"{name}_{element_name}", "revolute", *joint_links, *place, np.array([0.0, 0.0, 1.0])
+            )
             yield self._read_axis(element, element_name, joint)
 
-    def _read_axis(self, element: ET.Element, axis_name: str, joint: TreeJoint) -> TreeJoint:
+    def _read_axis(self, element: ET.Element, axis_name: str, joint: RobotTreeJoint) -> RobotTreeJoint:
         """Return the joint with the content of its axis element."""
         axis = element.find(axis_name)
         if axis is None:

@@ -29,7 +29,7 @@ _SPEED_COUNTS = {"revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "pla
 
 
 @dataclass(frozen=True, slots=True)
-class ModalState:
+class LinkModalState:
     """Modal coordinates of a link that bends, m, their speeds, and modal stiffness and damping, shapes (m,), (m, m)."""
 
     eta: Array
@@ -62,7 +62,7 @@ class RobotEvaluationPoint:
     gravity: Array
     control: Mapping[str, float] = field(default_factory=dict)
     friction: Mapping[str, float] = field(default_factory=dict)
-    modal: Mapping[str, ModalState] = field(default_factory=dict)
+    modal: Mapping[str, LinkModalState] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class LinkMotion:
 
 
 @dataclass(slots=True, eq=False)
-class TreeJoint:
+class RobotTreeJoint:
     """A joint; R and p between its parent's frame and its child's come before its motion."""
 
     name: str
@@ -119,7 +119,7 @@ class RobotTree:
     """
 
     bodies: Mapping[str, tuple[float, Array, Array]]
-    joints: Mapping[str, TreeJoint]
+    joints: Mapping[str, RobotTreeJoint]
     root: str
     gravity: Array | None = None
     closing: Sequence[tuple[str, tuple[str, str], tuple[Pose, Pose]]] = ()
@@ -127,19 +127,19 @@ class RobotTree:
 
 
 class UrdfBendingLink(Protocol):
-    """A link that bends (``independent_flexible_links.NodalLink``)."""
+    """A link that bends (``independent_flexible_links.NodalFlexibleLink``)."""
 
     @property
     def mode_count(self) -> int:
         """Number of modes."""
 
     def move_section(
-        self, joint: TreeJoint, link: LinkMotion, modal: ModalState, first: int
-    ) -> tuple[LinkMotion, TreeJoint]:
+        self, joint: RobotTreeJoint, link: LinkMotion, modal: LinkModalState, first: int
+    ) -> tuple[LinkMotion, RobotTreeJoint]:
         """Return the motion of the section that a joint hangs on, and the joint with its place in it."""
 
     def add_equations(
-        self, link: LinkMotion, modal: ModalState, first: int, gravity: Array, terms: tuple[Array, Array]
+        self, link: LinkMotion, modal: LinkModalState, first: int, gravity: Array, terms: tuple[Array, Array]
     ) -> None:
         """Add a link's share of M and f, in place."""
 
@@ -165,7 +165,7 @@ class IndependentImport:
     free: bool = False
     prescribed: Sequence[str] = ()
     bending: Mapping[str, UrdfBendingLink] = field(default_factory=dict)
-    joints: list[TreeJoint] = field(default_factory=list)
+    joints: list[RobotTreeJoint] = field(default_factory=list)
     column: dict[str, int] = field(default_factory=dict)
     modal_column: dict[str, int] = field(default_factory=dict)
     size: int = 0
@@ -179,7 +179,7 @@ class IndependentImport:
         self._bodies, self._root, self.gravity = tree.bodies, tree.root, tree.gravity
         joints = dict(tree.joints)
         if self.base != "fixed":
-            base = TreeJoint("base", self.base, "", self._root, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+            base = RobotTreeJoint("base", self.base, "", self._root, np.eye(3), np.zeros(3), np.array([0.0, 0.0, 1.0]))
             joints = {"base": base, **joints}
         reached_links, remaining_joints = {self._root if self.base == "fixed" else ""}, list(joints.values())
         while following := [joint for joint in remaining_joints if joint.parent in reached_links]:
@@ -236,7 +236,9 @@ class IndependentImport:
             motions[joint.child] = self._move_child(moved_joint, parent, state)
         return motions
 
-    def _resolve_mimic(self, joint: TreeJoint, state: RobotEvaluationPoint) -> tuple[float, float, float, str, float]:
+    def _resolve_mimic(
+        self, joint: RobotTreeJoint, state: RobotEvaluationPoint
+    ) -> tuple[float, float, float, str, float]:
         """Return position, speed and given acceleration of a joint with one coordinate; its mover, and the factor."""
         factor, offset, leader = 1.0, 0.0, joint
         joint_by_name = {each.name: each for each in self.joints}
@@ -250,7 +252,7 @@ class IndependentImport:
         acceleration = state.acceleration.get(leader.name, 0.0)
         return factor * q + offset, factor * u, factor * acceleration, leader.name, factor
 
-    def _move_child(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
+    def _move_child(self, joint: RobotTreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion of a joint's child."""
         R, r = m.R @ joint.R, m.R @ joint.p
         p = m.p + r
@@ -288,7 +290,7 @@ class IndependentImport:
                 Jw[:, column] += factor * axis
         return LinkMotion(R, p, w, v, alpha, a, Jw, Jv)
 
-    def _move_floating(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
+    def _move_floating(self, joint: RobotTreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion behind a floating joint, or behind a ball joint, which only turns."""
         column, ball = self.column[joint.name], joint.kind == "ball"
         q, u = [*[0.0] * (3 * ball), *state.q[joint.name]], np.array([*[0.0] * (3 * ball), *state.u[joint.name]])
@@ -308,7 +310,7 @@ class IndependentImport:
         v = m.v + _cross(m.w, displacement) + rate
         return LinkMotion(R, m.p + displacement, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _move_planar(self, joint: TreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
+    def _move_planar(self, joint: RobotTreeJoint, m: LinkMotion, state: RobotEvaluationPoint) -> LinkMotion:
         """Return the motion behind a planar joint: slides x, y in its plane, then turns about the normal."""
         column, (x, y, angle), (vx, vy, rate) = self.column[joint.name], state.q[joint.name], state.u[joint.name]
         first, second, normal = (m.R @ each for each in _planar_joint_directions(joint.axis))
@@ -326,7 +328,7 @@ class IndependentImport:
         v, R = m.v + _cross(m.w, displacement) + sliding_velocity, m.R @ rotation_about_axis(joint.axis, angle)
         return LinkMotion(R, m.p + displacement, m.w + turn, v, m.alpha + _cross(m.w, turn), a, Jw, Jv)
 
-    def _add_efforts(self, joint: TreeJoint, state: RobotEvaluationPoint, M: Array, f: Array) -> None:
+    def _add_efforts(self, joint: RobotTreeJoint, state: RobotEvaluationPoint, M: Array, f: Array) -> None:
         """Add effort, damping and rotor of one joint in the row of the speed that moves it."""
         if _SPEED_COUNTS[joint.kind] != 1:
             column, damping = self.column.get(joint.name), state.damping.get(joint.name, 0.0)
@@ -374,7 +376,7 @@ def parse_xml_with_undeclared_prefixes(content: bytes) -> ET.Element:
     return builder.close()
 
 
-def _add_rotor_inertias(robot: ET.Element, joints: Mapping[str, TreeJoint]) -> None:
+def _add_rotor_inertias(robot: ET.Element, joints: Mapping[str, RobotTreeJoint]) -> None:
     """Add rotor inertia × reduction² to the armature of each joint that one transmission drives, in kg·m²."""
     for transmission in robot.findall("transmission"):
         joint_names = [joint.get("name", "") for joint in transmission.findall("joint")]
@@ -429,14 +431,16 @@ def _read_body(inertial: ET.Element | None) -> tuple[float, Array, Array]:
     return mass, center, R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
 
 
-def _read_joint(element: ET.Element) -> TreeJoint:
+def _read_joint(element: ET.Element) -> RobotTreeJoint:
     """Read a joint: its place, unit axis, friction, and what it mimics."""
     R, p = _read_origin(element)
     axis = _read_numbers(element.find("axis"), "xyz", "1 0 0")
     length = float(np.linalg.norm(axis))
     end_elements = [(element.find(end), end) for end in ("parent", "child")]
     parent, child = (end.get("link", "") if end is not None else "" for end, _ in end_elements)
-    joint = TreeJoint(element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0))
+    joint = RobotTreeJoint(
+        element.get("name", ""), element.get("type", ""), parent, child, R, p, axis / (length or 1.0)
+    )
     joint.friction = float(_read_numbers(element.find("dynamics"), "friction", "0")[0])
     mimic = element.find("mimic")
     if mimic is not None and _SPEED_COUNTS[joint.kind] == 1:

@@ -22,7 +22,7 @@ from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
 from mb2fmu.robots import MJCF, URDF
 from mb2fmu.robots.robot_loading import read_robot_file
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.independent_import.independent_flexible_links import NodalLink
+from mb2fmu.validation.independent_import.independent_flexible_links import NodalFlexibleLink
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
     AddedGeneralizedForces,
@@ -45,8 +45,8 @@ from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     IndependentImport,
+    LinkModalState,
     LinkMotion,
-    ModalState,
     Pose,
     RobotEvaluationPoint,
     read_urdf_tree,
@@ -137,7 +137,7 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
             return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
     read_tree = read_urdf_tree if robot.kind == URDF else partial(read_sdf_tree, path=source, packages=s.packages)
     bending = {
-        each.name: NodalLink(
+        each.name: NodalFlexibleLink(
             each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
             (each.pose.rotation, each.pose.position),
             each.nodes,
@@ -600,7 +600,7 @@ class _RobotFileEquations:
         modal = {link.name: self._form_modal_state(link.body, values) for link in self._robot.flexible}
         return RobotEvaluationPoint(q, u, acceleration, effort, damping, gravity, control, friction, modal)
 
-    def _form_modal_state(self, body: FlexibleBody, values: list[float]) -> ModalState:
+    def _form_modal_state(self, body: FlexibleBody, values: list[float]) -> LinkModalState:
         """Return the modes of a link that bends, with the parameters' values on the diagonals of both matrices."""
         matrices = []
         for matrix, symbols in (
@@ -613,7 +613,7 @@ class _RobotFileEquations:
                     changed[k, k] = values[self._slot_of_symbol[symbol]]
             matrices.append(changed)
         eta, rate = (np.array([values[self._slot_of_symbol[s]] for s in symbols]) for symbols in (body.q, body.u))
-        return ModalState(eta, rate, *matrices)
+        return LinkModalState(eta, rate, *matrices)
 
     def _rates_of_coordinates(self, values: list[float]) -> tuple[dict[str, float], dict[str, float]]:
         """Return q' by name: speeds; for floating parts and balls turned velocity and half the quaternion product."""

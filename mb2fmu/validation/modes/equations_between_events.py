@@ -22,12 +22,12 @@ from sympy.core.relational import Relational
 
 from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EquationsOfMotion,
     EventDefinition,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
     OutputExpression,
+    SymbolAssignment,
 )
 from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
 from mb2fmu.mechanics.equations.latch_equations import LatchEquations
@@ -137,7 +137,7 @@ class EquationsBetweenEvents:
         motion = sm.Tuple(*_iterate_motion_expressions(e))
         definitions: dict[sm.Basic, sm.Basic] = dict.fromkeys((*e.u_dot, *e.multipliers), motion)
         for item in (*e.intermediates, *e.late_intermediates):
-            if isinstance(item, Assignment):
+            if isinstance(item, SymbolAssignment):
                 definitions[item.symbol] = item.expression
             else:
                 definitions |= dict.fromkeys(item.unknowns, sm.Tuple(item.matrix, item.right_hand_side))
@@ -443,11 +443,15 @@ class _SwitchFinder:
         """Return a matrix with the switches of all entries replaced."""
         return sm.ImmutableMatrix(*matrix.shape, [self(entry) for entry in matrix])
 
-    def _rebuild_intermediate(self, item: Assignment | LinearSolve) -> Assignment | LinearSolve:
+    def _rebuild_intermediate(
+        self, item: SymbolAssignment | LinearSystemAssignment
+    ) -> SymbolAssignment | LinearSystemAssignment:
         """Return an intermediate with its switches replaced."""
-        return replace(item, expression=self(item.expression)) if isinstance(item, Assignment) else self._solve(item)
+        return (
+            replace(item, expression=self(item.expression)) if isinstance(item, SymbolAssignment) else self._solve(item)
+        )
 
-    def _solve(self, item: LinearSolve) -> LinearSolve:
+    def _solve(self, item: LinearSystemAssignment) -> LinearSystemAssignment:
         """Return a linear solve with the switches of matrix and right side replaced."""
         return replace(item, matrix=self._matrix(item.matrix), right_hand_side=self._matrix(item.right_hand_side))
 
@@ -499,7 +503,7 @@ def _iterate_motion_expressions(e: EquationsOfMotion) -> Iterator[sm.Basic]:
     dynamics = e.mass_and_forcing
     yield from (e.kinematics.matrix, e.kinematics.offset, dynamics.mass_matrix, dynamics.forcing, *e.z_dot)
     for item in (*e.intermediates, *e.late_intermediates, *([e.constraint_forces] if e.constraint_forces else [])):
-        if isinstance(item, Assignment):
+        if isinstance(item, SymbolAssignment):
             yield item.expression
         else:
             yield from (item.matrix, item.right_hand_side)
@@ -535,19 +539,19 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: ContactEquations)
     yield from (f.sliding for _, f in pairs)
 
 
-def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[Assignment]:
+def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[SymbolAssignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.mode_change_due:
-        yield Assignment(e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, e.u))
+        yield SymbolAssignment(e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, e.u))
 
 
-def _assign_contact_frictions(contacts: ContactEquations) -> Iterator[Assignment]:
+def _assign_contact_frictions(contacts: ContactEquations) -> Iterator[SymbolAssignment]:
     """Yield the friction of each contact: the holding force, less mu N in the sense of slip."""
     for sticking_force, c, f in zip(
         _iterate_sticking_forces(contacts), contacts.contacts_with_friction, contacts.frictions, strict=True
     ):
         sense = sm.Piecewise((1, f.sliding > _ONE_HALF), (-1, f.sliding < -_ONE_HALF), (0, True))
-        yield Assignment(f.force, sticking_force - f.coefficient * sense * c.force)
+        yield SymbolAssignment(f.force, sticking_force - f.coefficient * sense * c.force)
 
 
 def _request_latch_rows(e: EquationsOfMotion, latches: LatchEquations) -> Iterator[sm.Expr]:
@@ -585,7 +589,10 @@ def _add_contact_and_latch_forces(e: EquationsOfMotion, before: EquationsOfMotio
         y = tuple(sm.Dummy(f"y_{i}") for i in range(len(dependent)))
         matrix = c.jacobian.extract(list(range(len(c.names))), dependent).T
         right_side = sm.ImmutableMatrix([generalized_forces[i] for i in dependent])
-        intermediates = (*intermediates, LinearSolve(y, sm.ImmutableMatrix(matrix), right_side, "the dependent speeds"))
+        intermediates = (
+            *intermediates,
+            LinearSystemAssignment(y, sm.ImmutableMatrix(matrix), right_side, "the dependent speeds"),
+        )
         carried_forces = c.jacobian.T * sm.Matrix(y)
         generalized_forces = [generalized_forces[i] - carried_forces[i] for i in e.u_independent]
     return replace(
@@ -621,7 +628,7 @@ def _iterate_switching_nodes(expression: sm.Basic) -> Iterator[sm.Basic]:
 def _differentiate_surface(e: EquationsOfMotion, surface: sm.Expr) -> sm.Expr:
     """Return the time derivative of a sign's argument, inputs held, in u'."""
     for item in reversed(e.intermediates):
-        if isinstance(item, Assignment) and item.symbol in surface.free_symbols:
+        if isinstance(item, SymbolAssignment) and item.symbol in surface.free_symbols:
             surface = surface.xreplace({item.symbol: item.expression})
     q_dot = e.kinematics.matrix * sm.Matrix(e.u) + e.kinematics.offset if e.q else []
     rates = {e.t: sm.S.One, **dict(zip(e.q, q_dot, strict=True)), **dict(zip(e.u, e.u_dot, strict=True))}

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.compiled.compiled_mode_steps import (
+    CompiledEventAssignments,
     CompiledModeSteps,
-    EventAssignments,
     HeldSwitchingSurface,
     SwitchKind,
 )
@@ -103,14 +103,14 @@ class ModeEquations(NumericEquations):
             )
         return self._mode_steps
 
-    def _list_event_settings(self) -> EventAssignments | None:
+    def _list_event_settings(self) -> CompiledEventAssignments | None:
         """Return what events set; None where something can hold: then their effects are found by trying forces."""
         frozen = self.frozen
         if self.signs or frozen.contacts or frozen.latches:
             return None
         first_condition = frozen.outputs + 3 * self._switch_count
         counts = tuple(len(event.settings) for event in frozen.events)
-        return EventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
+        return CompiledEventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
 
     def list_held_surfaces(
         self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()

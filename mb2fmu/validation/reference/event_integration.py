@@ -125,7 +125,7 @@ def integrate_with_events(
     event_log: IntegrationEventLog | None = None,
     ends_early: Callable[[Floats], bool] | None = None,
 ) -> Floats:
-    """Return (x, W) at each communication point; arguments as of :meth:`.IntegrationProblem.integrate_trajectory`.
+    """Return (x, W) at each communication point; arguments: :meth:`.TrajectoryIntegrationProblem.integrate_trajectory`.
 
     W takes the work of events, too: what the kinetic energy jumps by. ``event_log`` takes the events and modes.
     """

@@ -35,7 +35,7 @@ from mb2fmu.validation.reference.standstill_diagnosis import diagnose_integratio
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
-    IntegrationProblem,
+    TrajectoryIntegrationProblem,
     list_step_start_instants,
 )
 from mb2fmu.validation.reference.trajectory_records import Trajectory
@@ -367,7 +367,7 @@ def _observe_transients(
         time = list_step_start_instants(*run.time[k : k + 2].tolist())
         inputs = np.repeat(run.inputs[k : k + 1], len(time) - 1, axis=0)
         event_log = IntegrationEventLog()
-        problem = IntegrationProblem(numeric, time, inputs, prepared, stiff=run.stiff)
+        problem = TrajectoryIntegrationProblem(numeric, time, inputs, prepared, stiff=run.stiff)
         motion = problem.integrate_trajectory(
             integrated.motion[k], _TRANSIENT_TOLERANCE, scales, projected=numeric.has_state_constraints,
             event_log=event_log,
@@ -462,10 +462,10 @@ def integrate_reference(
     """Return (x, W) at each communication point, shape (n_t, n_x + 1), from ``start`` = (x, W).
 
     Raises:
-        ValidationError: See :meth:`.IntegrationProblem.integrate_trajectory`.
+        ValidationError: See :meth:`.TrajectoryIntegrationProblem.integrate_trajectory`.
     """
     budget = max(EVALUATION_BUDGET, MIN_EVALUATIONS_PER_STEP * (len(run.time) - 1) * parts)
-    integration = IntegrationProblem(
+    integration = TrajectoryIntegrationProblem(
         numeric, run.time, run.inputs, numeric.prepare(run.parameters), stiff=run.stiff, budget=budget
     )
     try:
@@ -481,7 +481,7 @@ def integrate_reference(
 
 def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentValues) -> HeldSlopeFunction:
     """Return the slope of (x, W) in step k, with the inputs of that step held."""
-    return IntegrationProblem(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
+    return TrajectoryIntegrationProblem(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
 
 
 def compute_start_state(numeric: NumericEquations, run: ExperimentValues) -> Floats:

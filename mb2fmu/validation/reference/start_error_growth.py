@@ -37,14 +37,14 @@ OUTPUT_SENSITIVITY_POINTS = 7
 """Communication points at which outputs are moved with the states."""
 
 
-def choose_error_directions(n: int) -> Floats:
+def choose_start_error_directions(n: int) -> Floats:
     """Return rows of ±1 and 0: single states while they are few, else random signs of all with a fixed seed."""
     if n <= MAX_ERROR_DIRECTIONS:
         return np.eye(n)
     return np.random.default_rng(DIRECTION_SEED).choice(np.array([-1.0, 1.0]), size=(MAX_ERROR_DIRECTIONS, n))
 
 
-def find_rapid_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
+def find_fast_changing_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     """Return points between the thinned ones at which an output or a state changes faster than at any before.
 
     There a small delay makes a large error: the direction of a pendulum that passes close to its centre turns by half a
@@ -105,7 +105,7 @@ def measure_output_sensitivity(reference: ReferenceRun) -> Floats:
     of a chain that begins horizontally, nearly at rest. Errors of later steps act there.
     """
     numeric, run = reference.numeric, reference.experiment
-    prepared, axes = numeric.prepare(run.parameters), choose_error_directions(numeric.n_x)
+    prepared, axes = numeric.prepare(run.parameters), choose_start_error_directions(numeric.n_x)
     axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
     largest = np.zeros(sum(variable.kind == "output" for variable in reference.variables))
     for row in np.unique(np.linspace(0, len(run.time) - 1, OUTPUT_SENSITIVITY_POINTS).astype(np.int64)).tolist():
@@ -137,8 +137,8 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
     S_v(t) = max over s ≤ t of the sum (states perturbed one by one) or the maximum (random signs of all states) over
     the directions d of |v(s; x0 + ε d ∘ scale) − v(s; x0)| / ε, with ε = 1e-6 and each state's own scale (``scales``):
     where every state is wrong by a part ε of its scale, v is wrong by at most ε S_v to first order. Where no input
-    changes it is measured at about 200 points, and where outputs change most rapidly (:func:`find_rapid_points`), and
-    interpolated. Points between an event and the same event of the
+    changes it is measured at about 200 points, and where outputs change most rapidly
+    (:func:`find_fast_changing_points`), and interpolated. Points between an event and the same event of the
     perturbed motion are left out: there v differs by a jump, and not by what errors grow to. What is held at the start
     stays so, gaps of resting contacts included (a gap that the next change of modes lets jump would tell another
     sequence of events), and modes are not perturbed: of a contact that has opened at the start, and is still where it
@@ -164,13 +164,15 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
 def _measure_growth(reference: ReferenceRun, relative_error: float) -> Floats:
     """Return S_v(t) of :func:`measure_start_error_growth`, measured with ε = ``relative_error``."""
     numeric = reference.numeric
-    run, rows = reference.experiment.select_points(MAX_SENSITIVITY_POINTS, further_points=find_rapid_points(reference))
+    run, rows = reference.experiment.select_points(
+        MAX_SENSITIVITY_POINTS, further_points=find_fast_changing_points(reference)
+    )
     reference_values = reference.trajectory.values[rows]
     prepared = numeric.prepare(run.parameters)
     tolerance = INTEGRATION_TOLERANCE * relative_error / RELATIVE_START_ERROR
     scales = reference.error_scales(tolerance)
     gaps, error_ratios = ContactGaps(numeric), []
-    axes = choose_error_directions(numeric.n_x)
+    axes = choose_start_error_directions(numeric.n_x)
     has_all_axes = len(axes) == numeric.n_x
     axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:

@@ -40,7 +40,7 @@ def list_step_start_instants(begin: float, end: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class IntegrationProblem:
+class TrajectoryIntegrationProblem:
     """Equations and conditions under which (x, W) moves; W is the work of all loads.
 
     Attributes:

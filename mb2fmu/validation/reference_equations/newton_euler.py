@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, SymbolAssignment
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
@@ -87,7 +87,9 @@ class NewtonEulerEquations(NumericEquations):
         observables, outputs = self._observables, tuple(output.expression for output in self._observables.outputs)
         pathway_symbols = {assignment.symbol for assignment in observables.pathways}
         intermediates = [
-            i for i in self.equations.intermediates if not (isinstance(i, Assignment) and i.symbol in pathway_symbols)
+            i
+            for i in self.equations.intermediates
+            if not (isinstance(i, SymbolAssignment) and i.symbol in pathway_symbols)
         ]
         needed_multipliers = set().union(*(e.free_symbols for e in outputs)) & set(self.mechanism.multipliers)
         return ObservedExpressions(

@@ -4,7 +4,7 @@ The reference's side of every output. A user's own expression stays as it is; ki
 momenta and multipliers are taken from numbers (``kinematic_quantities``), joint forces from Newton's and Euler's
 laws (``joint_wrenches``).
 Nothing here comes from a formulation, but one thing: the closed form of a potential energy, which is given. Its
-slopes are compared with the loads of the mechanism by ``potential_check``.
+slopes are compared with the loads of the mechanism by ``potential_energy_check``.
 
 Angles and quaternions of direction cosines: the reference's own formulas.
 """
@@ -17,7 +17,7 @@ from typing import assert_never
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, EquationsOfMotion, OutputExpression
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, OutputExpression, SymbolAssignment
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ForceLoad,
@@ -94,7 +94,7 @@ class ObservableExpressions:
     """
 
     kinematic_quantities: KinematicQuantities
-    pathways: tuple[Assignment, ...]
+    pathways: tuple[SymbolAssignment, ...]
     outputs: tuple[OutputExpression, ...]
     kinetic: sm.Expr
 
@@ -151,7 +151,7 @@ class _ObservableWriter:
                 w = [_dot(R[:, k], omega) for k in range(3)]
                 yield _dot(w, [_dot(body.inertia[k, :], w) for k in range(3)]) / 2
 
-    def pathways(self) -> Iterator[Assignment]:
+    def pathways(self) -> Iterator[SymbolAssignment]:
         """Yield length and rate of pathways, sums over segments, and motion vectors that expressions contain."""
         for load in self.mechanism.loads:
             if isinstance(load, PathwayLoad):
@@ -161,7 +161,7 @@ class _ObservableWriter:
                     segment_length = sm.sqrt(segment.dot(segment))
                     length += segment_length
                     rate += segment.dot(self._form_difference("velocity", a, b)) / segment_length
-                yield from (Assignment(load.length, length), Assignment(load.rate, rate))
+                yield from (SymbolAssignment(load.length, length), SymbolAssignment(load.rate, rate))
         kinds: dict[MotionVectorKind, KinematicQuantityKind] = {
             "position": "position",
             "velocity": "velocity",
@@ -169,7 +169,9 @@ class _ObservableWriter:
         }
         for motion_vector in self.mechanism.motion_vectors:
             vector = self.kinematic_quantities.vector(kinds[motion_vector.kind], motion_vector.point_or_frame)
-            yield from (Assignment(symbol, value) for symbol, value in zip(motion_vector.symbols, vector, strict=True))
+            yield from (
+                SymbolAssignment(symbol, value) for symbol, value in zip(motion_vector.symbols, vector, strict=True)
+            )
 
     def _form_difference(self, kind: str, a: int, b: int) -> sm.Matrix:
         """Return position or velocity of point b less that of point a."""

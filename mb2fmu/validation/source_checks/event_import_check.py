@@ -505,7 +505,7 @@ def _differentiate_at_zero(function: Callable[[float], float], step: float) -> t
 
 def _pair_conditions(description: str, source: sm.Basic, imported: sm.Basic) -> Iterator[_SourceAndImport]:
     """Yield the margins, and all comparisons together: one that decides nothing at the points is seen, too."""
-    yield _SourceAndImport(description, compute_condition_margin(source), compute_condition_margin(imported))
+    yield _SourceAndImport(description, form_condition_margin(source), form_condition_margin(imported))
     sides = [
         sm.Add(*((each.lhs - each.rhs) ** 2 for each in condition.atoms(sm.core.relational.Relational)))
         for condition in (source, imported)
@@ -514,17 +514,17 @@ def _pair_conditions(description: str, source: sm.Basic, imported: sm.Basic) -> 
         yield _SourceAndImport(description, *sides)
 
 
-def compute_condition_margin(condition: sm.Basic) -> sm.Expr:
+def form_condition_margin(condition: sm.Basic) -> sm.Expr:
     """Return a number that is positive where a condition holds, or the number itself; equalities as 1 or -1."""
     if condition in (sm.true, sm.false):
         return sm.Integer(1 if condition == sm.true else -1)
     if isinstance(condition, sm.Gt | sm.Ge | sm.Lt | sm.Le):
         return condition.gts - condition.lts
     if isinstance(condition, sm.And | sm.Or):
-        parts = [compute_condition_margin(each) for each in condition.args]
+        parts = [form_condition_margin(each) for each in condition.args]
         return sm.Min(*parts, evaluate=False) if isinstance(condition, sm.And) else sm.Max(*parts, evaluate=False)
     if isinstance(condition, sm.Not):
-        return -compute_condition_margin(condition.args[0])
+        return -form_condition_margin(condition.args[0])
     if isinstance(condition, sm.logic.boolalg.Boolean):
         return sm.Piecewise((1, condition), (-1, True))
     return condition

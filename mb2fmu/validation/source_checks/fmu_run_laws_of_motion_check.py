@@ -109,12 +109,12 @@ class LawsOfMotionCheck:
             if len(centres) == len(points) and _is_resolved(
                 q_and_u, motions, time, relative_bound * np.concatenate(self._scales)
             ):
-                loads = _LoadsAlongRun(time, motions, self._substeps)
+                loads = _SourceMotionAlongRun(time, motions, self._substeps)
                 if self._substeps > 1:
                     loads = self._refine(loads, states)
                 yield from _judge_momentum(loads, np.array(centres), relative_bound)
 
-    def _refine(self, loads: _LoadsAlongRun, states: Sequence[Sequence[float]]) -> _LoadsAlongRun:
+    def _refine(self, loads: _SourceMotionAlongRun, states: Sequence[Sequence[float]]) -> _SourceMotionAlongRun:
         """Return the loads at points between, too; values of the slots are those of each communication point."""
         assert self._kinematics is not None
         slots = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
@@ -215,7 +215,7 @@ def _interpolate(ends: Floats, changes: Floats, part: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _LoadsAlongRun:
+class _SourceMotionAlongRun:
     """The objects' motion along a run.
 
     Attributes:
@@ -247,7 +247,7 @@ class _LoadsAlongRun:
         return fine[:: 2 * self.substeps] + difference / 3.0, error
 
 
-def _judge_momentum(loads: _LoadsAlongRun, centres: Floats, tolerance: float) -> Iterator[LawError]:
+def _judge_momentum(loads: _SourceMotionAlongRun, centres: Floats, tolerance: float) -> Iterator[LawError]:
     """Yield the worst error over bound at each second point, of the axes along which all bodies can always be shifted.
 
     Args:

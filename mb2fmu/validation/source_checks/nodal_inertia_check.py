@@ -38,7 +38,7 @@ INERTIA_TOLERANCE = 1e-9
 """Of the geometric mean of two diagonal entries; the reduction is exact to 1e-12."""
 
 
-def compare_nodal_inertia(
+def compute_nodal_inertia_errors(
     definition: CheckedModel, mechanism: Mechanism, body: FlexibleBody
 ) -> Iterator[tuple[float, str]]:
     """Yield (error over bound, place) of a flexible body's inertia, first moment and modal forces at random states.

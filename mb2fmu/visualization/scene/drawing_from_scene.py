@@ -41,7 +41,7 @@ from mb2fmu.visualization.scene.scene_pose_trajectories import (
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 from mb2fmu.visualization.scene.unit_quaternions import (
     Quaternion,
-    make_signs_continuous,
+    align_quaternion_signs,
     quaternions_from_matrices,
     rotate_vector,
     rotation_from_y_axis,
@@ -326,7 +326,7 @@ class _DrawingBuilder:
         points = [point for point, _ in self.keys]
         frames = [frame for _, frame in self.keys]
         turned = {
-            f: make_signs_continuous(quaternions_from_matrices(where.rotations[:, f])) for f in dict.fromkeys(frames)
+            f: align_quaternion_signs(quaternions_from_matrices(where.rotations[:, f])) for f in dict.fromkeys(frames)
         }
         n = len(where.time)
         turns = np.stack([turned[f] for f in frames], axis=1) if frames else np.zeros((n, 0, 4))

@@ -16,7 +16,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from mb2fmu.compiler.program import program_from_record, program_to_record
+from mb2fmu.compiler.program import convert_program_to_record, restore_program_from_record
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
@@ -210,7 +210,7 @@ class Scene:
             if item.name == "notes" or (item.name in _OPTIONAL and not value):
                 continue  # scenes without such parts are as they were before there were any
             if item.name == "program":
-                record[item.name] = program_to_record(value)
+                record[item.name] = convert_program_to_record(value)
             elif item.name == "meshes":
                 record[item.name] = [mesh.to_record() for mesh in value]
             else:
@@ -268,7 +268,7 @@ def _scene_fields(record: Mapping[str, Any]) -> dict[str, Any]:
             for part in (record.get(name, []) if name in _OPTIONAL else record[name])
         )
     values["meshes"] = tuple(TriangleMesh.from_record(mesh) for mesh in record["meshes"])
-    values["program"] = program_from_record(record["program"])
+    values["program"] = restore_program_from_record(record["program"])
     return values
 
 

@@ -13,7 +13,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering import AuxiliaryProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSolve
+from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSystemAssignment
 from mb2fmu.mechanics.formulations.applied_loads import (
     express_in_inertial_frame,
     split_load_into_vectors,
@@ -21,7 +21,7 @@ from mb2fmu.mechanics.formulations.applied_loads import (
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords, DrawnFlexibleMesh, DrawnLoad
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.visualization.scene.mechanism_scene import (
@@ -86,9 +86,9 @@ class _SceneBuilder:
         self.used_meshes: dict[str, int] = {}
 
     @cached_property
-    def kinematics(self) -> NamedKinematics:
+    def kinematics(self) -> SymbolicKinematics:
         """Kinematics for loads; built only if there are arrows, since it is slow for long chains."""
-        return NamedKinematics(self.mechanism, _intermediate_names(self.equations))
+        return SymbolicKinematics(self.mechanism, _intermediate_names(self.equations))
 
     def scene(self) -> Scene:
         """Return the scene: bodies, shapes, links, arrows, traces and the kinematics that move them."""
@@ -300,7 +300,7 @@ def _intermediate_names(equations: EquationsOfMotion) -> set[str]:
     """Return names of the equations' intermediates; poses must avoid them."""
     names: set[str] = set()
     for item in equations.intermediates:
-        if isinstance(item, LinearSolve):
+        if isinstance(item, LinearSystemAssignment):
             names.update(symbol.name for symbol in item.unknowns)
         else:
             names.add(item.symbol.name)

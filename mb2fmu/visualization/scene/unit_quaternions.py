@@ -35,7 +35,7 @@ def quaternions_from_matrices(matrices: Floats) -> Floats:
     return np.asarray(np.where(q[:, :1] < 0, -q, q))
 
 
-def make_signs_continuous(turns: Floats) -> Floats:
+def align_quaternion_signs(turns: Floats) -> Floats:
     """Return the rotations with signs chosen so that no quaternion jumps, shape (n, 4)."""
     steps = np.sum(turns[1:] * turns[:-1], axis=1)
     signs = np.concatenate([[1.0], np.cumprod(np.where(steps < 0, -1.0, 1.0))])

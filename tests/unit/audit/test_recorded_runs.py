@@ -22,7 +22,7 @@ from mb2fmu.audit import (
     read_audit_reference_run,
 )
 from mb2fmu.audit.audit_reference_run import RecordedReferenceTable
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
@@ -108,7 +108,7 @@ def test_what_goes_to_and_fro_is_not_right_with_any_phase(phase: float, expected
     recorded = AuditReferenceRun(
         RecordedReferenceTable(["x"], times.tolist(), [[v] for v in truth.tolist()]), None, 0.0, 1.0
     )
-    run = TrialRun(times.tolist(), [[v] for v in found.tolist()])
+    run = RecordedTrialRun(times.tolist(), [[v] for v in found.tolist()])
     stage = SimpleNamespace(typical_magnitude=lambda _variable: 1.0)
     assert bool(list(_find_deviations(stage, recorded, [SimpleNamespace(name="x")], run))) is expected
 

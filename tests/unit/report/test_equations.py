@@ -13,10 +13,10 @@ from lxml import etree
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     KinematicEquations,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
+    SymbolAssignment,
 )
 from mb2fmu.report.equation_display.equation_html import (
     MAX_MATRIX_DIMENSION,
@@ -102,10 +102,12 @@ def test_symmetric_entries_are_listed_once(pendulum):
 
 def test_linear_solves_are_named_and_long_lists_folded(pendulum):
     equations = pendulum().equations
-    many = tuple(Assignment(sm.Symbol(f"s{k}"), equations.q[0] + k) for k in range(MAX_VISIBLE_LINES + 5))
+    many = tuple(SymbolAssignment(sm.Symbol(f"s{k}"), equations.q[0] + k) for k in range(MAX_VISIBLE_LINES + 5))
     x, y = sm.symbols("x y")
     identity = sm.ImmutableMatrix(sm.eye(2))
-    solve = LinearSolve((x, y), identity, sm.ImmutableMatrix([a, b]).subs({a: 1, b: 2}), "<dependent> speeds")
+    solve = LinearSystemAssignment(
+        (x, y), identity, sm.ImmutableMatrix([a, b]).subs({a: 1, b: 2}), "<dependent> speeds"
+    )
     block = blocks_of(replace(equations, intermediates=(solve, *many)))["Intermediates, in order of evaluation"]
     assert text_of(block.lines[0]) == "x, y, from 2 linear equations: <dependent> speeds"
     assert (len(block.lines), len(block.folded_lines), block.note) == (MAX_VISIBLE_LINES, 6, "")

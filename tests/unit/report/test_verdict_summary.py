@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.audit.external_checkers import CheckerFinding
+from mb2fmu.audit.external_checkers import ConformityFinding
 from mb2fmu.report.sections.validation_failure_diagnosis import (
-    find_likeliest_failure_cause,
+    describe_likeliest_failure_cause,
     format_tolerance_share,
     list_validation_failures,
 )
@@ -139,7 +139,7 @@ def test_a_failure_begins_with_what_failed_first_by_how_much_and_when(pendulum):
 
 def test_many_failures_stay_within_thirty_lines(pendulum):
     result = pendulum().result
-    findings = tuple(CheckerFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
+    findings = tuple(ConformityFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
     headline, lines = summarize_validation(replace(result, conformance=findings, notes=("n " * 300,) * 9), [], [])
     rows = limit_summary_lines(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
     assert len(rows) <= 30
@@ -161,26 +161,28 @@ def other_kind(result: ValidationResult) -> InterfaceTypeResult:
 def test_each_pattern_of_failures_has_its_cause(pendulum):
     good = pendulum().result
     bad = spoil(good, 0)
-    assert find_likeliest_failure_cause(good) == ""
-    assert "a default value inside the FMU differs" in find_likeliest_failure_cause(perturbed(bad, good.kinds[0]))
-    assert "ignores or misuses a parameter" in find_likeliest_failure_cause(perturbed(good, bad.kinds[0]))
+    assert describe_likeliest_failure_cause(good) == ""
+    assert "a default value inside the FMU differs" in describe_likeliest_failure_cause(perturbed(bad, good.kinds[0]))
+    assert "ignores or misuses a parameter" in describe_likeliest_failure_cause(perturbed(good, bad.kinds[0]))
     in_one_kind = replace(bad, other_interface_types=(other_kind(good),))
-    assert "only Co-Simulation uses" in find_likeliest_failure_cause(in_one_kind)
+    assert "only Co-Simulation uses" in describe_likeliest_failure_cause(in_one_kind)
     coarse = replace(perturbed(good, bad.kinds[0]), agreeing_tolerance=1e-7)
-    assert "set model.experiment(tolerance=1e-7)" in find_likeliest_failure_cause(coarse)
-    assert "only Model Exchange uses" in find_likeliest_failure_cause(
+    assert "set model.experiment(tolerance=1e-7)" in describe_likeliest_failure_cause(coarse)
+    assert "only Model Exchange uses" in describe_likeliest_failure_cause(
         replace(good, other_interface_types=(other_kind(bad),))
     )
     outputs = [k for k, each in enumerate(good.variables) if each.kind == "output"]
-    assert "by another formula" in find_likeliest_failure_cause(spoil(good, outputs[0]))
-    assert "is not a finite number" in find_likeliest_failure_cause(spoil(good, 0, ratio=float("inf")))
-    rule_broken = CheckerFinding("auditor", "error", "a rule")  # then nothing may say that the motion agrees
-    assert "other equations" in find_likeliest_failure_cause(replace(bad, invariants=(), conformance=(rule_broken,)))
-    wrong = CheckerFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
-    assert "another version of the model: g" in find_likeliest_failure_cause(replace(bad, conformance=(wrong,)))
+    assert "by another formula" in describe_likeliest_failure_cause(spoil(good, outputs[0]))
+    assert "is not a finite number" in describe_likeliest_failure_cause(spoil(good, 0, ratio=float("inf")))
+    rule_broken = ConformityFinding("auditor", "error", "a rule")  # then nothing may say that the motion agrees
+    assert "other equations" in describe_likeliest_failure_cause(
+        replace(bad, invariants=(), conformance=(rule_broken,))
+    )
+    wrong = ConformityFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
+    assert "another version of the model: g" in describe_likeliest_failure_cause(replace(bad, conformance=(wrong,)))
     step = replace(good.invariants[0], name="one-step error of u", verdict="failed", value=float("nan"), at=0.5)
     for first, words in ((step, "a singular position"), (replace(step, value=1.0), "does not close between")):
-        assert words in find_likeliest_failure_cause(replace(good, invariants=(first,)))
+        assert words in describe_likeliest_failure_cause(replace(good, invariants=(first,)))
 
 
 def test_a_failed_result_always_names_a_failure(pendulum):

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.model.supported_functions import LookupTable
 from mb2fmu.validation import form_experiment_values, make_reference
 from mb2fmu.validation.reference.smooth_integration import TIGHTEST_SOLVER_TOLERANCE, integrate_smooth_equations
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 SOURCES = Path(mb2fmu.validation.compiled.__file__).parent / "sources"
@@ -186,7 +186,7 @@ def test_a_singular_matrix_is_named():
 
 def _travelled(numeric, time, start, tolerance, scales, **more):
     inputs = np.zeros((len(time) - 1, len(numeric.equations.r)))
-    return IntegrationProblem(numeric, time, inputs, ()).integrate_trajectory(
+    return TrajectoryIntegrationProblem(numeric, time, inputs, ()).integrate_trajectory(
         np.array(start), tolerance, np.array(scales), **more
     )
 
@@ -211,7 +211,7 @@ def test_the_integrator_makes_scipys_steps():
     start, scales = np.array([1.0, 0.2, 0.0]), np.array([1.0, 1.0, 1.0])
     for tolerance in (1e-5, 1e-9):
         inputs = np.zeros((40, 0))
-        slope = IntegrationProblem(plain, time, inputs, ()).slope
+        slope = TrajectoryIntegrationProblem(plain, time, inputs, ()).slope
         expected = integrate_smooth_equations(slope, time, start, tolerance, scales, 10**6, 2)
         found = _travelled(fast, time, start, tolerance, scales, parts=2)
         assert np.max(np.abs(found - expected)) < 1e-3 * tolerance
@@ -232,7 +232,7 @@ def test_stiff_equations_vanish_and_singular_ones_say_when():
 
 def test_the_budget_ends_what_takes_too_long():
     numeric = compiled(one_freedom(-(10**12) * q))
-    journey = IntegrationProblem(numeric, np.array([0.0, 10.0]), np.zeros((1, 0)), ())
+    journey = TrajectoryIntegrationProblem(numeric, np.array([0.0, 10.0]), np.zeros((1, 0)), ())
     with pytest.raises(ValidationError, match="5000000 evaluations are spent"):
         journey.integrate_trajectory(np.array([1.0, 0.0, 0.0]), 1e-9, np.array([1.0, 1e6, 1.0]))
 
@@ -298,7 +298,7 @@ def test_compiled_libraries_are_kept(tmp_path, monkeypatch):
 def test_the_stiff_integrator_tells_of_a_singular_matrix():
     dynamics = MassMatrixDynamics(ONE * q, ONE * (sm.cos(u) - t))
     numeric = compiled(replace(one_freedom(sm.cos(u) - t), dynamics=dynamics))
-    problem = IntegrationProblem(numeric, np.array([0.5, 1.0]), np.empty((1, 0)), (), stiff=True)
+    problem = TrajectoryIntegrationProblem(numeric, np.array([0.5, 1.0]), np.empty((1, 0)), (), stiff=True)
     with pytest.raises(ValidationError, match="accelerations is singular"):
         problem.integrate_trajectory(np.array([0.0, 2.0, 0.0]), 1e-10, np.ones(3))
 
@@ -315,7 +315,7 @@ def _wall_before_a_singularity():
 def test_a_singular_matrix_at_a_trial_makes_the_step_shorter(form, stiff):
     """Seen: a rattleback's flow over a long step ended the whole validation, though its motion goes on."""
     time = np.array([0.0, 2.0])
-    problem = IntegrationProblem(form(_wall_before_a_singularity()), time, np.zeros((1, 0)), (), stiff=stiff)
+    problem = TrajectoryIntegrationProblem(form(_wall_before_a_singularity()), time, np.zeros((1, 0)), (), stiff=stiff)
     position, speed, _ = problem.integrate_trajectory(np.array([0.0, 1.0, 0.0]), 1e-9, np.ones(3))[1]
     assert speed == pytest.approx(-1.0, abs=1e-7)  # thrown back with all its energy
     assert position < 0.0

@@ -98,7 +98,9 @@ def run_of(mechanism: Mechanism, steps: int = STEPS, step: float = STEP) -> Expe
     """What an FMU of this mechanism does, beginning at its start values as they are."""
     d = mechanism.declared
     applying = [
-        method for method, applies in formulations.check_all_formulations(mechanism).items() if applies.is_applicable
+        method
+        for method, applies in formulations.check_applicability_of_all_formulations(mechanism).items()
+        if applies.is_applicable
     ]
     program = lower_equations_to_program(formulations.formulate(mechanism, applying[0]))
     rhs, outputs, speeds = (make_evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))

@@ -11,14 +11,18 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.validation import (
-    CheckerFinding,
+    ConformityFinding,
     FmuSimulationResult,
     ValidationResult,
     choose_reference_method,
     make_reference,
     measure_start_error_growth,
 )
-from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
+from mb2fmu.validation.comparison.motion_comparison import (
+    compare_variables,
+    compute_error_bounds,
+    compute_invariant_results,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,7 @@ def result(locked, values) -> ValidationResult:
     return ValidationResult(
         model="Locked",
         variables=compare_variables(reference, limits, simulation),
-        invariants=compare_invariants(reference, simulation),
+        invariants=compute_invariant_results(reference, simulation),
         conformance=(),
         reference=reference,
         simulation=simulation,
@@ -89,9 +93,10 @@ def test_a_fmu_that_leaves_its_constraint_is_caught(locked):
 def test_one_error_of_a_checker_is_enough_and_warnings_are_not(locked):
     good = result(locked, locked[0].trajectory.values)
     assert replace(
-        good, conformance=(CheckerFinding("tool 1", "warning", "hm"), CheckerFinding("tool 1", "note", "ok"))
+        good,
+        conformance=(ConformityFinding("tool 1", "warning", "hm"), ConformityFinding("tool 1", "note", "ok")),
     ).passed
-    assert not replace(good, conformance=(CheckerFinding("tool 1", "error", "no"),)).passed
+    assert not replace(good, conformance=(ConformityFinding("tool 1", "error", "no"),)).passed
 
 
 def test_json_has_all_numbers_and_no_times_unless_asked(locked):

@@ -29,7 +29,7 @@ from mb2fmu.visualization.scene.drawing_from_scene import (
 from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, DrawnSolid, PoseAnchorPoint
 from mb2fmu.visualization.scene.triangle_meshes import decimate_mesh
 from mb2fmu.visualization.scene.unit_quaternions import (
-    make_signs_continuous,
+    align_quaternion_signs,
     quaternion_matrix,
     quaternion_product,
     quaternions_from_matrices,
@@ -62,7 +62,7 @@ def test_a_turning_body_has_no_jumps():
         Rotation.from_rotvec(np.outer(np.linspace(0, 20, 400), [0, 0.6, 0.8])).as_matrix()
     )
     assert np.abs(np.diff(turns, axis=0)).max() > 1
-    assert np.abs(np.diff(make_signs_continuous(turns), axis=0)).max() < 0.03
+    assert np.abs(np.diff(align_quaternion_signs(turns), axis=0)).max() < 0.03
 
 
 @given(arrays(np.float64, 3, elements=st.floats(-3, 3)))

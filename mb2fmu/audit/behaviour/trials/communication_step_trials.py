@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_varied_input_values,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     InstantiationError,
     TerminateSimulationError,
@@ -173,7 +173,7 @@ def _run_step_pattern(
     variables: Sequence[DescribedVariable],
     step_sizes: Sequence[float],
     change_time: float,
-) -> TrialRun:
+) -> RecordedTrialRun:
     """Return a run of steps of these sizes, in communication steps, with inputs that change at a time.
 
     Raises:
@@ -181,7 +181,7 @@ def _run_step_pattern(
     """
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=choose_varied_input_values(fixture, 0))
-        run, time = TrialRun([fixture.start], [instance.get(variables)]), fixture.start
+        run, time = RecordedTrialRun([fixture.start], [instance.get(variables)]), fixture.start
         for step_size in step_sizes:
             if abs(time - change_time) < 0.1 * fixture.step:  # inputs of a step must act from its beginning
                 instance.set(choose_varied_input_values(fixture, 1))
@@ -255,7 +255,7 @@ def _compare_parameter_set(
     yield from violations
 
 
-def _has_time_event_at_point(fixture: TrialFixture, run: TrialRun) -> bool:
+def _has_time_event_at_point(fixture: TrialFixture, run: RecordedTrialRun) -> bool:
     """Return whether a time event of a Model Exchange run fell on a communication point."""
     steps = [(event.time - fixture.start) / fixture.step for event in run.recorded_events if event.cause == "time"]
     return any(abs(step - round(step)) < 1e-6 for step in steps)
@@ -263,7 +263,7 @@ def _has_time_event_at_point(fixture: TrialFixture, run: TrialRun) -> bool:
 
 def _find_differences(
     fixture: TrialFixture,
-    runs: tuple[TrialRun, TrialRun, TrialRun | None],
+    runs: tuple[RecordedTrialRun, RecordedTrialRun, RecordedTrialRun | None],
     variables: Sequence[DescribedVariable],
     term_magnitudes: Sequence[float],
 ) -> Iterator[RuleViolation]:
@@ -284,7 +284,7 @@ def _run_from_disturbed_start(
     set_number: int,
     *,
     defer_events: bool,
-) -> TrialRun | None:
+) -> RecordedTrialRun | None:
     """Return the run from start values of states that are a little different; None if they cannot be set."""
     initial_values: dict[DescribedVariable, Value] = {}
     parameters = choose_excited_run_values(model_exchange, set_number)
@@ -314,7 +314,7 @@ def _run_from_disturbed_start(
 
 def _find_discrete_difference(
     fixture: TrialFixture,
-    runs: tuple[TrialRun, TrialRun, TrialRun | None],
+    runs: tuple[RecordedTrialRun, RecordedTrialRun, RecordedTrialRun | None],
     first_column: int,
     discrete_variables: Sequence[DescribedVariable],
 ) -> Iterator[RuleViolation]:
@@ -541,7 +541,10 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
         return
     has_time, time, states = fixture.make_time_remaining_check(), fixture.start, fixture.description.states
     values_before_events: list[list[Value]] = []
-    first_event_step, runs = 0, (TrialRun(), TrialRun())  # at a point, before and behind an event that falls on it
+    first_event_step, runs = (
+        0,
+        (RecordedTrialRun(), RecordedTrialRun()),
+    )  # at a point, before and behind an event that falls on it
     with (
         suppress(RefusedCallError, SkippedTrialError, InstantiationError),
         fixture.open_instance(event_mode=True, allow_early_return=True) as instance,
@@ -574,7 +577,7 @@ def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]
 
 
 def _compare_with_run_without_event_mode(
-    fixture: TrialFixture, runs: Sequence[TrialRun], steps: int
+    fixture: TrialFixture, runs: Sequence[RecordedTrialRun], steps: int
 ) -> Iterator[RuleViolation]:
     """Compare states some steps behind an event with those of a run in which the FMU handles the event itself.
 
@@ -585,7 +588,8 @@ def _compare_with_run_without_event_mode(
         fixture.initialize(instance)
         plain_run = run_co_simulation(fixture, instance, states, steps=step_count, include_start=False)
         differences = [
-            find_largest_difference(fixture, TrialRun([], run.values[:steps]), plain_run, states) for run in runs
+            find_largest_difference(fixture, RecordedTrialRun([], run.values[:steps]), plain_run, states)
+            for run in runs
         ]
         worst = min((each for each in differences if each), key=lambda each: each[0], default=None)
         if worst and worst[0] > relative_tolerance(fixture):

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     TerminateSimulationError,
     TrialFixture,
@@ -235,7 +235,7 @@ def try_values_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _check_run_values(
-    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: TrialRun
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: RecordedTrialRun
 ) -> Iterator[RuleViolation]:
     """Yield values that contradict a variable's description."""
     for position, variable in enumerate(variables):
@@ -264,7 +264,7 @@ def _check_run_values(
 
 
 def _find_changed_constants(
-    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: TrialRun
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: RecordedTrialRun
 ) -> Iterator[RuleViolation]:
     """Yield constants and parameters that a run has changed."""
     for position, variable in enumerate(variables):
@@ -337,7 +337,7 @@ def _check_items(
         yield RuleViolation("value.items", f"is {unknown_item}, which is no item of its enumeration", place)
 
 
-def _check_discrete_values(fixture: TrialFixture, run: TrialRun) -> Iterator[RuleViolation]:
+def _check_discrete_values(fixture: TrialFixture, run: RecordedTrialRun) -> Iterator[RuleViolation]:
     """Yield discrete variables that change between two events."""
     for position, variable in enumerate(fixture.variables_to_try):
         column = [row[position] for row in run.values]

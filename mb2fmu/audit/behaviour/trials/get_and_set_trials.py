@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -224,7 +224,7 @@ def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 def _run_with_parameter(
     fixture: TrialFixture, variable: DescribedVariable, value: Value, moment: str
-) -> TrialRun | None:
+) -> RecordedTrialRun | None:
     """Do a few steps with another value of a parameter and read all others; None if the FMU refuses."""
     other_variables = [candidate for candidate in fixture.variables_to_try if candidate is not variable]
     with fixture.open_instance() as instance, suppress(SkippedTrialError):
@@ -243,7 +243,7 @@ def _run_with_parameter(
         next_event_time = fixture.settle_events(instance).next_time
         instance.leave_event_mode()
         integration = ModelExchangeIntegration(fixture, instance, fixture.start, 1e-6, next_event_time)
-        run = TrialRun()
+        run = RecordedTrialRun()
         for step_index in range(min(STEPS_AFTER_CHANGE, fixture.affordable_step_count)):
             integration.advance(fixture.start + (step_index + 1) * fixture.step)
             run.values.append(instance.get(other_variables))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -170,7 +170,7 @@ def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[RuleViolation]:
             fixture.skipped.append(f"{fixture.interface}: another locale: none with a decimal comma can be had here")
             return
         with fixture.open_instance() as instance:
-            comma_run: TrialRun = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+            comma_run: RecordedTrialRun = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         final_decimal_point = locale.localeconv()["decimal_point"]
     finally:
         locale.setlocale(locale.LC_NUMERIC, old_locale)

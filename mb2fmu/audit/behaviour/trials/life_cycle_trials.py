@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -160,7 +160,7 @@ def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]
     with fixture.open_instance() as instance:
         first = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
-            second: TrialRun | None = None
+            second: RecordedTrialRun | None = None
         else:
             with fixture.open_instance() as second_instance:
                 second = run_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
@@ -252,7 +252,7 @@ def try_parallel_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         return
     variables = fixture.variables_to_try
-    runs: list[TrialRun | None] = [None, None]
+    runs: list[RecordedTrialRun | None] = [None, None]
     refusals: list[str] = []
 
     def run_in_thread(position: int) -> None:

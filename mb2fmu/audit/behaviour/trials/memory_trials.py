@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_excited_run_values,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -323,7 +323,7 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
         return
     set_number = 1 if choose_excited_run_values(fixture, 1) else 0
     for run_once in (partial(_run_with_start_values, fixture), partial(_run_excited, fixture, set_number)):
-        outcomes: list[TrialRun | str] = []
+        outcomes: list[RecordedTrialRun | str] = []
         for pattern in FILL_PATTERNS:
             mallopt(_MALLOPT_PERTURB, pattern)
             try:
@@ -340,7 +340,7 @@ def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 return
 
 
-def _run_with_start_values(fixture: TrialFixture) -> TrialRun:
+def _run_with_start_values(fixture: TrialFixture) -> RecordedTrialRun:
     """Return a short run with the start values."""
     with fixture.open_instance() as instance:
         return run_interface_type(
@@ -348,7 +348,7 @@ def _run_with_start_values(fixture: TrialFixture) -> TrialRun:
         )
 
 
-def _run_excited(fixture: TrialFixture, number: int) -> TrialRun:
+def _run_excited(fixture: TrialFixture, number: int) -> RecordedTrialRun:
     """Return a run with other parameters and moving inputs."""
     with fixture.open_instance() as instance:
         return run_with_excitation(
@@ -357,7 +357,7 @@ def _run_excited(fixture: TrialFixture, number: int) -> TrialRun:
 
 
 def _describe_run_difference(
-    fixture: TrialFixture, first_outcome: TrialRun | str, second_outcome: TrialRun | str
+    fixture: TrialFixture, first_outcome: RecordedTrialRun | str, second_outcome: RecordedTrialRun | str
 ) -> str:
     """Return the differences of two runs; empty if there are none."""
     if isinstance(first_outcome, str) or isinstance(second_outcome, str):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import InstantiationError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import find_largest_difference, relative_tolerance
@@ -565,7 +565,7 @@ def try_motion_without_completed_steps(fixture: TrialFixture) -> Iterator[RuleVi
     """Check needsCompletedIntegratorStep (FMI 3), or its absence: importers then leave out these calls."""
     if fixture.description.version != 3 or fixture.flag("needsCompletedIntegratorStep"):
         return
-    variables, runs = fixture.variables_to_try, (TrialRun(), TrialRun())
+    variables, runs = fixture.variables_to_try, (RecordedTrialRun(), RecordedTrialRun())
     for run, completes_steps in zip(runs, (True, False), strict=True):
         with suppress(SkippedTrialError), fixture.open_instance() as instance:
             integration = start_integration(fixture, instance, _COMPLETED_STEP_TOLERANCE)
@@ -577,7 +577,7 @@ def try_motion_without_completed_steps(fixture: TrialFixture) -> Iterator[RuleVi
     if not first_difference:
         return
     end = min(first_difference[1] + _STEPS_BEHIND_DIFFERENCE, *(len(run.values) for run in runs))
-    with_calls, without_calls = (TrialRun([], run.values[:end]) for run in runs)
+    with_calls, without_calls = (RecordedTrialRun([], run.values[:end]) for run in runs)
     difference = find_largest_difference(fixture, with_calls, without_calls, variables)
     if difference and difference[0] > relative_tolerance(fixture):
         message = (

@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_excited_run_values,
     iterate_excited_run,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference
@@ -29,7 +29,7 @@ MAX_STEPS_PER_RUN = MAX_PARAMETER_TRIAL_STEPS
 """Communication steps of these runs."""
 
 
-def _run_alone(fixture: TrialFixture, number: int, steps: int) -> TrialRun:
+def _run_alone(fixture: TrialFixture, number: int, steps: int) -> RecordedTrialRun:
     """Return the run of one instance by itself, with the parameters of this number."""
     with fixture.open_instance(name=b"alone%d" % number) as instance:
         for run in iterate_excited_run(fixture, instance, fixture.variables_to_try, number=number, steps=steps):
@@ -37,7 +37,7 @@ def _run_alone(fixture: TrialFixture, number: int, steps: int) -> TrialRun:
     return last_run
 
 
-def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, TrialRun]:
+def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, RecordedTrialRun]:
     """Return different parameter sets with which one instance runs, and its motion with each."""
     runs = {0: _run_alone(fixture, 0, steps)}
     for number in (1, 2):
@@ -63,7 +63,7 @@ def try_interleaved_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     steps = min(fixture.affordable_step_count, MAX_STEPS_PER_RUN)
     expected = _run_each_set_alone(fixture, steps)
     set_numbers = list(expected)
-    runs: list[TrialRun] = [TrialRun() for _ in set_numbers]
+    runs: list[RecordedTrialRun] = [RecordedTrialRun() for _ in set_numbers]
     with ExitStack() as stack:
         instances = [stack.enter_context(fixture.open_instance(name=b"mixed%d" % number)) for number in set_numbers]
         run_iterators = [
@@ -131,9 +131,9 @@ def try_instance_across_threads(fixture: TrialFixture) -> Iterator[RuleViolation
         yield RuleViolation("life.threads", message, fixture.interface)
 
 
-def _call_in_thread(function: Callable[[], TrialRun]) -> TrialRun:
+def _call_in_thread(function: Callable[[], RecordedTrialRun]) -> RecordedTrialRun:
     """Call a function in a new thread; return its result or raise its exception."""
-    runs: list[TrialRun] = []
+    runs: list[RecordedTrialRun] = []
     errors: list[BaseException] = []
 
     def store_result() -> None:
@@ -153,9 +153,9 @@ def _call_in_thread(function: Callable[[], TrialRun]) -> TrialRun:
 
 def _run_in_threads(
     fixture: TrialFixture, set_numbers: Sequence[int], steps: int
-) -> tuple[list[TrialRun | None], list[str]]:
+) -> tuple[list[RecordedTrialRun | None], list[str]]:
     """Run all parameter sets at once; return the runs, and what was refused."""
-    runs: list[TrialRun | None] = [None] * len(set_numbers)
+    runs: list[RecordedTrialRun | None] = [None] * len(set_numbers)
     refusals: list[str] = []
 
     def run_one(position: int, number: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun, RecordedReferenceTable
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -72,7 +72,7 @@ def _repeat_run(
     recorded: AuditReferenceRun,
     variables: Sequence[DescribedVariable],
     by_name: dict[str, DescribedVariable],
-) -> TrialRun:
+) -> RecordedTrialRun:
     """Return the run, with the inputs as recorded."""
     start, stop = recorded.start, recorded.stop
     assert start is not None
@@ -99,7 +99,7 @@ def _run_steps(
     variables: Sequence[DescribedVariable],
     inputs: _RecordedInputs,
     time_grid: tuple[float, float, int],
-) -> TrialRun:
+) -> RecordedTrialRun:
     """Do communication steps of Co-Simulation, or integrate between the same points."""
     start, step, count = time_grid
     at_start = inputs.at(start)
@@ -111,7 +111,7 @@ def _run_steps(
             fixture, instance, start, 1e-6, initialize_model_exchange(fixture, instance, at_start)
         )
         integration.input_function = lambda t: inputs.at(t, discrete=False)
-    run = TrialRun([start], [instance.get(variables)])
+    run = RecordedTrialRun([start], [instance.get(variables)])
     for step_index in range(count):
         begin_time, end_time = start + step_index * step, start + (step_index + 1) * step
         if integration is None:
@@ -177,7 +177,7 @@ class _RecordedInputs:
 
 
 def _find_deviations(
-    fixture: TrialFixture, recorded: AuditReferenceRun, variables: Sequence[DescribedVariable], run: TrialRun
+    fixture: TrialFixture, recorded: AuditReferenceRun, variables: Sequence[DescribedVariable], run: RecordedTrialRun
 ) -> Iterator[tuple[DescribedVariable, str]]:
     """Yield columns that leave the band, and the time of their largest departure."""
     times = recorded.reference.times

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_excited_run_values,
     run_with_excitation,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -50,14 +50,14 @@ def _state_capabilities(fixture: TrialFixture) -> tuple[bool, bool]:
     return fixture.can_save_states, fixture.flag(f"canSerializeFMU{state_word}")
 
 
-def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> TrialRun:
+def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> RecordedTrialRun:
     """Return more of the motion from a state on, values at its start first."""
     variables = fixture.variables_to_try
     if fixture.interface == "CoSimulation":
         return run_co_simulation(
             fixture, instance, variables, steps=_count_steps_after_state(fixture), begin_time=start
         )
-    run = TrialRun([start], [instance.get(variables)])
+    run = RecordedTrialRun([start], [instance.get(variables)])
     instance.set_time(start)
     instance.enter_event_mode()
     next_event_time = fixture.settle_events(instance).next_time
@@ -100,7 +100,7 @@ INITIAL_TOLERANCE_SHARE = 1e-3
 
 
 def _compare_runs(
-    fixture: TrialFixture, rule: str, runs: tuple[TrialRun, TrialRun], situation: str
+    fixture: TrialFixture, rule: str, runs: tuple[RecordedTrialRun, RecordedTrialRun], situation: str
 ) -> Iterator[RuleViolation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
@@ -187,7 +187,7 @@ def try_overwriting_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation
         values = instance.get(fixture.variables_to_try)
         instance.free_state(state)
     difference = find_first_run_difference(
-        fixture.variables_to_try, TrialRun([0.0], [expected]), TrialRun([0.0], [values])
+        fixture.variables_to_try, RecordedTrialRun([0.0], [expected]), RecordedTrialRun([0.0], [values])
     )
     if difference:
         message = (
@@ -238,7 +238,7 @@ def try_state_of_initialization(fixture: TrialFixture) -> Iterator[RuleViolation
             second_instance.free_state(state)
     for situation, restored_value in restored_values.items():
         difference = find_first_run_difference(
-            variables, TrialRun([0.0], [expected]), TrialRun([0.0], [restored_value])
+            variables, RecordedTrialRun([0.0], [expected]), RecordedTrialRun([0.0], [restored_value])
         )
         if difference:
             rule = "state.serialize" if situation.startswith("bytes") else "state.roundtrip"
@@ -411,7 +411,7 @@ def try_serialized_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 def _check_deserialized_state(
-    fixture: TrialFixture, data: bytes, state_time: float, first_run: TrialRun
+    fixture: TrialFixture, data: bytes, state_time: float, first_run: RecordedTrialRun
 ) -> Iterator[RuleViolation]:
     """Check that a new instance continues the motion from the serialized state of another one."""
     with fixture.open_instance(name=b"heir") as new_instance:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import iterate_excited_run
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
@@ -169,7 +169,7 @@ def try_both_interface_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
         yield RuleViolation("life.several", message, fixture.interface)
 
 
-def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> TrialRun | None:
+def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> RecordedTrialRun | None:
     """Do a short run; a second instance is made after this one if its fixture is given. None if it is refused."""
     other_instance: FmuInstance | None = None
     with fixture.open_instance(name=b"one") as instance:

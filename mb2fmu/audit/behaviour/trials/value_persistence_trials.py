@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
@@ -72,7 +72,7 @@ def try_inputs_kept(fixture: TrialFixture) -> Iterator[RuleViolation]:
     }
     if not input_values:
         return
-    run = TrialRun()
+    run = RecordedTrialRun()
     with (
         fixture.open_instance() as instance,
         suppress(RefusedCallError, SkippedTrialError),

@@ -14,7 +14,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
     LinkFixedPoint,
     LinkForce,
     LinkLoad,
-    LinkPathway,
+    LinkPathwayForce,
     LinkTorque,
 )
 
@@ -90,7 +90,7 @@ class AppliedLinkForces:
                 for link, sign in ((load.link, magnitude), (load.reaction, k.b.neg(magnitude))):
                     if link > 0:
                         self._add(forces, link, (g.scale(sign, self._vector(load.torque, k.axes(link))), g.null))
-            case LinkPathway():
+            case LinkPathwayForce():
                 strength = k.walker.lower([load.force])[0]
                 ends = zip(load.points, load.points[1:], self.pathway_length_and_rate(load.number)[2], strict=False)
                 for start, end, direction in ends:

@@ -47,7 +47,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import add_vector_components, dot_product, scale_components
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
@@ -60,7 +60,7 @@ _PRESCRIBED_WORK_REASON = "a prescribed motion (time or a rate in the kinematics
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPotential:
+class LoadPotentialEnergy:
     """The potential energy of all loads.
 
     Attributes:
@@ -95,7 +95,7 @@ class _UnknownForceError(Exception):
     """The generalized force is unknown, or too long to write."""
 
 
-def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
+def find_load_potential_energy(kinematics: SymbolicKinematics) -> LoadPotentialEnergy:
     """Return the potential energy of the loads of a mechanism."""
     m = kinematics.mechanism
     terms: list[sm.Expr] = []
@@ -137,7 +137,7 @@ def find_load_potential(kinematics: NamedKinematics) -> LoadPotential:
         else:
             _collect_action(load, m, actions)
     energies, further_unknown, further_without = _integrate_actions(m, actions.values())
-    return LoadPotential(
+    return LoadPotentialEnergy(
         sm.Add(*terms, *energies), (*names_of_unknown, *further_unknown), (*names_without_potential, *further_without)
     )
 
@@ -174,12 +174,16 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     return True
 
 
-def _integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPotential:
+def _integrate_generalized_forces(forces: GeneralizedForces, name: str) -> LoadPotentialEnergy:
     """Return the potential of known generalized forces whose loads share one name."""
     energy = find_potential_energy(forces)
     if energy is not None:
-        return LoadPotential(energy)
-    return LoadPotential(sm.S.Zero, (name,)) if is_conservative(forces) else LoadPotential(sm.S.Zero, (), (name,))
+        return LoadPotentialEnergy(energy)
+    return (
+        LoadPotentialEnergy(sm.S.Zero, (name,))
+        if is_conservative(forces)
+        else LoadPotentialEnergy(sm.S.Zero, (), (name,))
+    )
 
 
 def _evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.Expr:
@@ -220,7 +224,7 @@ def _pathway_potential(load: PathwayLoad, force: sm.Expr, m: Mechanism) -> sm.Ex
     return integrate_expression(-force, load.length)
 
 
-def _constant_force_potential(load: Load, kinematics: NamedKinematics) -> list[sm.Expr] | None:
+def _constant_force_potential(load: Load, kinematics: SymbolicKinematics) -> list[sm.Expr] | None:
     """Return -F·r of a force that is constant in a non-rotating frame, at a point that moves as its position does."""
     m = kinematics.mechanism
     if (
@@ -442,7 +446,7 @@ def _frame_ancestors(m: Mechanism, frame: int) -> Sequence[int]:
     return chain
 
 
-def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:
+def form_energy_balance(kinematics: SymbolicKinematics) -> EnergyBalance:
     """Return kinetic and potential energy, and the power of every load.
 
     T = sum of m v·v/2 + w·I w/2. V: see :func:`potential_energy`. Unknown forces have no power: all of them together do
@@ -464,7 +468,7 @@ def form_energy_balance(kinematics: NamedKinematics) -> EnergyBalance:
     return EnergyBalance(*energies, tuple(powers), not prescribed, _PRESCRIBED_WORK_REASON if prescribed else "")
 
 
-def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
+def kinetic_energy(kinematics: SymbolicKinematics) -> sm.Expr:
     """Return T in J."""
     m = kinematics.mechanism
     if m.lagrangian is not None and m.is_lagrangian_only:
@@ -472,7 +476,7 @@ def kinetic_energy(kinematics: NamedKinematics) -> sm.Expr:
     return kinematics.kinetic_energy()
 
 
-def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
+def potential_energy(kinematics: SymbolicKinematics) -> sm.Expr | None:
     """Return V in J: as the user gave it, else of the Lagrangian, springs and all loads; None if one is unknown.
 
     Where loads leave it open, what the bodies declare is V if its derivatives are all the loads' generalized forces.
@@ -487,19 +491,19 @@ def potential_energy(kinematics: NamedKinematics) -> sm.Expr | None:
     return _declared_potential(m) if m.lagrangian is None and not load_energy.loads_without_potential else None
 
 
-def potential_energy_of_loads(kinematics: NamedKinematics) -> LoadPotential:
+def potential_energy_of_loads(kinematics: SymbolicKinematics) -> LoadPotentialEnergy:
     """Return the known potential energy of the loads; computed once."""
     m = kinematics.mechanism
 
-    def find(_: int) -> LoadPotential:
+    def find(_: int) -> LoadPotentialEnergy:
         """Return the potential; of a Lagrangian only the generalized forces are known."""
         if m.lagrangian is None or not m.is_lagrangian_only:
-            return find_load_potential(kinematics)
+            return find_load_potential_energy(kinematics)
         zero_speeds = dict.fromkeys([*m.u, *m.r], sm.S.Zero)
         forces = {q: force.xreplace(zero_speeds) for q, force in zip(m.q, m.lagrangian.forces, strict=True)}
         symbols_at_rest: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
         if symbols_at_rest & {m.t, *m.z}:
-            return LoadPotential(sm.S.Zero, ("the loads",))
+            return LoadPotentialEnergy(sm.S.Zero, ("the loads",))
         return _integrate_generalized_forces(forces, "the loads")
 
     return kinematics.compute_once("potential energy", find)
@@ -516,7 +520,7 @@ def _lagrangian_potential(m: Mechanism) -> sm.Expr:
     return sm.S.Zero if m.lagrangian is None else -m.lagrangian.expression.xreplace(dict.fromkeys(m.u, sm.S.Zero))
 
 
-def _lagrangian_energy(kinematics: NamedKinematics, lagrangian: Lagrangian) -> EnergyBalance:
+def _lagrangian_energy(kinematics: SymbolicKinematics, lagrangian: Lagrangian) -> EnergyBalance:
     """Return T and V from L = T2 + T1 - V by degree in q'.
 
     Only loads change T2 + V, unless L contains time, or a constraint does.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantity
 from mb2fmu.mechanics.formulations.intermediate_substitution import expand_trigonometric_products
 from mb2fmu.mechanics.formulations.outputs.output_expressions import angular_momentum, linear_momentum
@@ -33,7 +33,7 @@ from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import Mech
 from mb2fmu.mechanics.mechanism.numeric.random_states import draw_random_states, set_random_mechanism_state
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 
@@ -63,7 +63,7 @@ class LagrangeEnergyTerms:
     kinetic_time_derivative: sm.Expr
     forces: Sequence[Sequence[sm.Expr]]
     rates: Sequence[sm.Symbol]
-    intermediates: Sequence[Assignment]
+    intermediates: Sequence[SymbolAssignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class FirstIntegralFinder:
         terms: None where Lagrange's equations do not apply: then momenta in space only are looked for.
     """
 
-    def __init__(self, kinematics: NamedKinematics, terms: LagrangeEnergyTerms | None) -> None:
+    def __init__(self, kinematics: SymbolicKinematics, terms: LagrangeEnergyTerms | None) -> None:
         self._k, self._terms = kinematics, terms
         self._m: Mechanism = kinematics.mechanism
         self._numeric = MechanismEvaluator(self._m)

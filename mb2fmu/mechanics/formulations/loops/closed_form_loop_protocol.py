@@ -8,7 +8,7 @@ from typing import Protocol
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
+from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution, SymbolAssignment
 
 SINGULARITY_MARGIN = 1e-4
 """Of sin² of the angle between two links of a loop: where they are nearer to one line, its solution ends.
@@ -53,14 +53,14 @@ class LoopStartValues:
         numbers = {s: sm.Float(self.values[s], 17) for s in value.free_symbols if s in self.values}
         return float(value.xreplace(numbers).evalf(17))
 
-    def define(self, name: str, expression: sm.Expr) -> Assignment:
+    def define(self, name: str, expression: sm.Expr) -> SymbolAssignment:
         """Return a new symbol for an expression."""
         while name in self.taken_names:
             name += "_"
         self.taken_names.add(name)
         symbol = sm.Symbol(name, real=True)
         self.values[symbol] = self.evaluate(expression)
-        return Assignment(symbol, expression)
+        return SymbolAssignment(symbol, expression)
 
 
 class LoopKindMismatchError(Exception):
@@ -90,11 +90,11 @@ class LoopClosedFormSolver(Protocol):
 def make_closed_form_loop_solution(
     kind: LoopClosedFormSolver,
     rows: LoopClosureEquations,
-    helpers: Sequence[Assignment],
+    helpers: Sequence[SymbolAssignment],
     solution: Mapping[sm.Symbol, sm.Expr],
     conditions: Sequence[sm.Expr] = (),
     relation: Sequence[sm.Expr] = (),
 ) -> ClosedFormLoopSolution:
     """Return the record of a solution; arguments as for :class:`ClosedFormLoopSolution`."""
-    assignments = (*helpers, *(Assignment(symbol, expression) for symbol, expression in solution.items()))
+    assignments = (*helpers, *(SymbolAssignment(symbol, expression) for symbol, expression in solution.items()))
     return ClosedFormLoopSolution(kind.name, rows.names, rows.unknowns, assignments, tuple(conditions), tuple(relation))

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution, VelocityConstraints
+from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution, SymbolAssignment, VelocityConstraints
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopClosedFormSolver,
     LoopClosureEquations,
@@ -108,7 +108,7 @@ class _UserLoopClosedForm:
                 GIVEN_FORM_HEADLINE, [Fault(f"{problem} of the start, {start_text}", self.where, remedy)]
             )
         self._check(start_branches[0], start)
-        assignments = tuple(Assignment(q, start_branches[0][q]) for q in self.unknowns)
+        assignments = tuple(SymbolAssignment(q, start_branches[0][q]) for q in self.unknowns)
         return ClosedFormLoopSolution(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
 
     def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, ClosedFormLoopSolution
+from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution, SymbolAssignment
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     SINGULARITY_MARGIN,
     LoopClosureEquations,
@@ -57,7 +57,7 @@ class _BranchRoot:
         is_flat: Whether D vanishes at the start.
     """
 
-    helpers: tuple[Assignment, Assignment]
+    helpers: tuple[SymbolAssignment, SymbolAssignment]
     root: sm.Symbol
     condition: sm.Expr
     is_flat: bool

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import LoopKindMismatchError, LoopStartValues
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
@@ -153,7 +153,7 @@ class PhasorSumPolarForm:
         square: Squared length.
     """
 
-    helpers: tuple[Assignment, ...]
+    helpers: tuple[SymbolAssignment, ...]
     angle: sm.Expr
     square: sm.Expr
 

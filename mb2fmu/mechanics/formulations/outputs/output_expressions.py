@@ -51,7 +51,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import invert_block_matrix
 from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
@@ -124,7 +124,7 @@ def euler_angles_from_matrix(C: sm.ImmutableMatrix, sequence: str) -> tuple[sm.E
     return sm.atan2(C[j, i], -e * C[third, i]), sm.acos(C[i, i]), sm.atan2(C[i, j], e * C[i, third])
 
 
-def _form_vector_output(request: RequestedOutput, k: NamedKinematics) -> Components:
+def _form_vector_output(request: RequestedOutput, k: SymbolicKinematics) -> Components:
     """Return the vector that is requested, components in the inertial frame.
 
     Raises:
@@ -149,7 +149,7 @@ def _subtract(a: Components, b: Components) -> Components:
     return add_vector_components(a, scale_components(sm.S.NegativeOne, b))
 
 
-def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> Components:
+def _angular_acceleration(frame: int, base: int | None, k: SymbolicKinematics) -> Components:
     """Return α of a frame as seen in a base frame: α_f − α_b − ω_b × (ω_f − ω_b); the absolute one without base."""
     if not base:
         return k.alpha(frame)
@@ -157,7 +157,7 @@ def _angular_acceleration(frame: int, base: int | None, k: NamedKinematics) -> C
     return _subtract(_subtract(k.alpha(frame), k.alpha(base)), swing)
 
 
-def _relative_velocity(point: int, origin: int, base: int, k: NamedKinematics) -> Components:
+def _relative_velocity(point: int, origin: int, base: int, k: SymbolicKinematics) -> Components:
     """Return a point's velocity against an origin, as seen in a turning base: v_P − v_O − ω_b × r."""
     arm = _subtract(k.position(point), k.position(origin))
     return _subtract(_subtract(k.velocity(point), k.velocity(origin)), cross_product(k.omega(base), arm))
@@ -176,12 +176,12 @@ def _mass_weighted_mean(bodies: list[Body], of: Callable[[int], Components]) -> 
     return scale_components(1 / sm.Add(*(body.mass for body in bodies)), _mass_weighted_sum(bodies, of))
 
 
-def linear_momentum(bodies: Iterable[Body], k: NamedKinematics) -> Components:
+def linear_momentum(bodies: Iterable[Body], k: SymbolicKinematics) -> Components:
     """Return Σ m v in N, kg·m/s."""
     return _mass_weighted_sum(bodies, k.velocity)
 
 
-def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) -> Components:
+def angular_momentum(bodies: list[Body], about: int | None, k: SymbolicKinematics) -> Components:
     """Return the angular momentum of all bodies about a point (None: mass centre), components in N, kg·m²/s."""
     place = (
         k.position(about) if about is not None else k.name_components(_mass_weighted_mean(bodies, k.position), "r_com")
@@ -201,7 +201,7 @@ def angular_momentum(bodies: list[Body], about: int | None, k: NamedKinematics) 
     return total
 
 
-def _check_located(request: RequestedOutput, bodies: list[Body], k: NamedKinematics) -> None:
+def _check_located(request: RequestedOutput, bodies: list[Body], k: SymbolicKinematics) -> None:
     """Refuse a sum over bodies whose mass centres have no position, or that have no mass at all."""
     if request.kind in {"centre_of_mass", "angular_momentum"}:
         unlocated_names = [body.name for body in bodies if not k.mechanism.points[body.masscenter].located]
@@ -220,7 +220,7 @@ class _JointSpaceQuantities:
         kinematics: Takes the names.
     """
 
-    def __init__(self, kinematics: NamedKinematics) -> None:
+    def __init__(self, kinematics: SymbolicKinematics) -> None:
         self._k, self._m = kinematics, kinematics.mechanism
 
     def form_output(self, request: RequestedOutput) -> sm.Expr:
@@ -324,7 +324,7 @@ class _JointSpaceQuantities:
         return tuple(efforts)
 
 
-def form_output_expressions(kinematics: NamedKinematics) -> tuple[OutputExpression, ...]:
+def form_output_expressions(kinematics: SymbolicKinematics) -> tuple[OutputExpression, ...]:
     """Return all outputs as scalars, in declared order.
 
     Raises:
@@ -378,7 +378,7 @@ def _output_error(problem: str, remedy: str = "") -> FormulationError:
 
 
 def _expand_request(  # noqa: C901 (one case per family of kinds)
-    request: RequestedOutput, k: NamedKinematics, reactions: ReactionWrenches, joint_space: _JointSpaceQuantities
+    request: RequestedOutput, k: SymbolicKinematics, reactions: ReactionWrenches, joint_space: _JointSpaceQuantities
 ) -> Iterator[tuple[str, sm.Expr]]:
     """(name, expression) of each scalar of a request."""
     m = k.mechanism
@@ -413,7 +413,7 @@ def _expand_request(  # noqa: C901 (one case per family of kinds)
             assert_never(request.kind)
 
 
-def _known_potential(k: NamedKinematics) -> sm.Expr:
+def _known_potential(k: SymbolicKinematics) -> sm.Expr:
     """V in J.
 
     Raises:
@@ -431,7 +431,7 @@ def _known_potential(k: NamedKinematics) -> sm.Expr:
     return potential
 
 
-def _vector_output(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+def _vector_output(request: RequestedOutput, k: SymbolicKinematics) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the components of a position, velocity, acceleration or angular velocity."""
     if request.kind == "angular_velocity":
         vector = k.omega(request.subject[0])
@@ -448,7 +448,7 @@ def _vector_output(request: RequestedOutput, k: NamedKinematics) -> Iterator[tup
 
 
 def _component_outputs(
-    request: RequestedOutput, vector: Components, k: NamedKinematics
+    request: RequestedOutput, vector: Components, k: SymbolicKinematics
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the components of a vector of the inertial frame, in the requested frame."""
     if request.expressed_in is not None:
@@ -456,7 +456,7 @@ def _component_outputs(
     yield from zip((request.name + axis for axis in AXIS_SUFFIXES), vector, strict=True)
 
 
-def _orientation_output(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+def _orientation_output(request: RequestedOutput, k: SymbolicKinematics) -> Iterator[tuple[str, sm.Expr]]:
     """Yield how a frame is turned against another: quaternion, angles, or direction cosines."""
     rotation = k.rotation(request.subject[0])
     if request.relative_to is not None:
@@ -474,7 +474,7 @@ def _orientation_output(request: RequestedOutput, k: NamedKinematics) -> Iterato
     yield from zip((f"{request.name}[{i}]" for i in (1, 2, 3)), angles, strict=True)
 
 
-def _load_output(request: RequestedOutput, k: NamedKinematics) -> Iterator[tuple[str, sm.Expr]]:
+def _load_output(request: RequestedOutput, k: SymbolicKinematics) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the power of a load, its vector in the inertial frame, or its size along a pathway."""
     m = k.mechanism
     number = request.subject[0]
@@ -497,7 +497,7 @@ def _diagnostic_output(request: RequestedOutput, m: Mechanism) -> Iterator[tuple
 
 
 def _dynamic_output(
-    request: RequestedOutput, k: NamedKinematics, reactions: ReactionWrenches
+    request: RequestedOutput, k: SymbolicKinematics, reactions: ReactionWrenches
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield outputs that need accelerations or constraint forces."""
     if request.kind == "multiplier":
@@ -511,7 +511,7 @@ def _dynamic_output(
 
 
 def _reaction_output(
-    request: RequestedOutput, k: NamedKinematics, reactions: ReactionWrenches
+    request: RequestedOutput, k: SymbolicKinematics, reactions: ReactionWrenches
 ) -> Iterator[tuple[str, sm.Expr]]:
     """Yield the components of a joint's or a group's reaction force (N) or torque (N·m)."""
     subject = request.subject
@@ -523,7 +523,7 @@ def _reaction_output(
     yield from _component_outputs(request, vector, k)
 
 
-def _joint_effort_output(request: RequestedOutput, k: NamedKinematics, reactions: ReactionWrenches) -> sm.Expr:
+def _joint_effort_output(request: RequestedOutput, k: SymbolicKinematics, reactions: ReactionWrenches) -> sm.Expr:
     """Return the effort of a drive along its joint and the joints that follow it: the reaction along the axis."""
     total = sm.S.Zero
     for number in request.subject:
@@ -547,7 +547,7 @@ def _multiplier_symbol(row: int, m: Mechanism) -> sm.Symbol:
     return m.multipliers[row]
 
 
-def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr:
+def _canonical_momentum(request: RequestedOutput, k: SymbolicKinematics) -> sm.Expr:
     """Return ∂T/∂q'_r = Σ_j (K⁻¹)_jr ∂T/∂u_j, or Jacobi's Σ u_j ∂T/∂u_j + Σ k0_r ∂T/∂q'_r - T + V."""
     m = k.mechanism
     if m.points_using_constraints:
@@ -580,7 +580,7 @@ def _canonical_momentum(request: RequestedOutput, k: NamedKinematics) -> sm.Expr
     return sm.Add(*twice_kinetic_energy) - kinetic_energy(k) + _known_potential(k)
 
 
-def _speed_momentum(j: int, k: NamedKinematics) -> sm.Expr:
+def _speed_momentum(j: int, k: SymbolicKinematics) -> sm.Expr:
     """dT/du = sum of m v · v_r + H · w_r."""
     m = k.mechanism
     if m.lagrangian is not None and m.is_lagrangian_only:

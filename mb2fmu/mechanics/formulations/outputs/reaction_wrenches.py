@@ -27,7 +27,7 @@ from mb2fmu.mechanics.formulations.applied_loads import (
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Joint
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     ZERO,
     add_vector_components,
@@ -55,7 +55,7 @@ class ReactionWrenches:
         kinematics: Takes the names; those that depend on u' go to its ``late``.
     """
 
-    def __init__(self, kinematics: NamedKinematics) -> None:
+    def __init__(self, kinematics: SymbolicKinematics) -> None:
         self._k = kinematics
         self._m: Mechanism = kinematics.mechanism
         self._own_wrenches: list[Wrench] | None = None

@@ -16,9 +16,9 @@ import sympy as sm
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EventDefinition,
     KinematicEquations,
+    SymbolAssignment,
     VelocityConstraints,
 )
 from mb2fmu.mechanics.equations.latch_equations import LatchEquations
@@ -237,7 +237,7 @@ class MechanismVariables:
     p: tuple[sm.Symbol, ...]
     r: tuple[sm.Symbol, ...]
     inputs_with_rates: tuple[tuple[sm.Symbol, sm.Symbol], ...] = ()
-    calculated_parameters: tuple[Assignment, ...]
+    calculated_parameters: tuple[SymbolAssignment, ...]
     constraint_forces: tuple[sm.Symbol, ...]
     u_independent: tuple[int, ...]
     quaternions: tuple[tuple[int, int, int, int], ...] = ()

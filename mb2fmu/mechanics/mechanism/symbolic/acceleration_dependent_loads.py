@@ -27,7 +27,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _HEADLINE = "loads with accelerations cannot be used:"
@@ -128,7 +128,7 @@ def kinetic_energy_of_loads(D: sm.MatrixBase, speeds: Sequence[sm.Symbol], movin
 
 def _inertia_matrix(mechanism: Mechanism, loads: Sequence[AccelerationLoad]) -> sm.ImmutableMatrix:
     """Return D of the generalized forces -D u', shape (n_u, n_u)."""
-    m, kinematics = mechanism, NamedKinematics(mechanism)
+    m, kinematics = mechanism, SymbolicKinematics(mechanism)
     entries: dict[tuple[int, int], sm.Expr] = {}
     for load in loads:
         partials = kinematics.omega_partials(load.at) if load.is_torque else kinematics.velocity_partials(load.at)
@@ -169,7 +169,7 @@ def _list_particles(D: sm.ImmutableMatrix) -> Iterator[tuple[tuple[int, ...], sm
         yield from (((i, k), D[i, k]) for k in range(i + 1, n) if D[i, k] != 0)
 
 
-def _in_inertial_frame(terms: VectorTerms, kinematics: NamedKinematics) -> Components:
+def _in_inertial_frame(terms: VectorTerms, kinematics: SymbolicKinematics) -> Components:
     """Return components in N of a vector written in several frames."""
     total = sm.zeros(3, 1)
     for frame, components in terms:

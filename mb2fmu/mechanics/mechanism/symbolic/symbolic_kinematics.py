@@ -22,7 +22,7 @@ from typing import TypeVar, cast
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.link_recursion import RecursionQuantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
@@ -44,7 +44,7 @@ Partials = dict[int, Components]
 """Index into ``Mechanism.u_all`` → components; zero columns are left out."""
 
 
-class NamedKinematics:
+class SymbolicKinematics:
     """Kinematic quantities on demand; each is named once, in ``assignments``, in order of evaluation.
 
     Expressions of u' or multipliers are named in ``late_assignments``.
@@ -78,8 +78,8 @@ class NamedKinematics:
     def _initialize_names(self, mechanism: Mechanism) -> None:
         """Initialize without any names."""
         m = self.mechanism = mechanism
-        self.assignments: list[Assignment] = []
-        self.late_assignments: list[Assignment] = []
+        self.assignments: list[SymbolAssignment] = []
+        self.late_assignments: list[SymbolAssignment] = []
         self.quantities: list[RecursionQuantity] = []  # of a recursion: nothing here
         self.acceleration_symbols: set[sm.Symbol] = {*m.u_dot, *m.constraint_forces, *m.multipliers}
         self._symbol_of_expression: dict[sm.Expr, sm.Symbol] = {}
@@ -126,7 +126,7 @@ class NamedKinematics:
 
     def assign(self, symbol: sm.Symbol, expression: sm.Expr) -> None:
         """Assign an expression to a symbol."""
-        self.assignments.append(Assignment(symbol, expression))
+        self.assignments.append(SymbolAssignment(symbol, expression))
 
     def name_late(self, expression: sm.Expr, hint: str) -> sm.Expr:
         """Name an expression as :meth:`name` does, where it may depend on u' and multipliers."""
@@ -134,7 +134,7 @@ class NamedKinematics:
             return expression
         if expression not in self._symbol_of_expression:
             self._symbol_of_expression[expression] = self.make_symbol(hint)
-            self.late_assignments.append(Assignment(self._symbol_of_expression[expression], expression))
+            self.late_assignments.append(SymbolAssignment(self._symbol_of_expression[expression], expression))
         return self._symbol_of_expression[expression]
 
     def name_components_late(self, components: Iterable[sm.Expr], hint: str) -> Components:

@@ -89,7 +89,7 @@ def read_contacts_and_latches(
     return contacts, latches
 
 
-class _RowFields(TypedDict):
+class _UnilateralRowFields(TypedDict):
     """Fields of :class:`UnilateralRow`."""
 
     jacobian: sm.ImmutableMatrix
@@ -233,7 +233,7 @@ class _RowReader:
 
     def _differentiate_position(
         self, position: sm.Expr, declaration: DeclaredContact | DeclaredLatchConstraintRow
-    ) -> _RowFields:
+    ) -> _UnilateralRowFields:
         """Return G, b and c of a position in plain symbols, whose second rate is G u' + c, and the row's symbols."""
         symbols, rates, t = self.moving
         rate_of_symbol = {**dict(zip(symbols, rates, strict=True)), t: sm.S.One}
@@ -256,7 +256,7 @@ class _RowReader:
         offset: sm.Expr,
         bias: sm.Expr,
         declaration: DeclaredContact | DeclaredFriction | DeclaredLatchConstraintRow,
-    ) -> _RowFields:
+    ) -> _UnilateralRowFields:
         """Return the fields that all rows have."""
         return {
             "jacobian": sm.ImmutableMatrix(1, len(self.u), derivatives),

@@ -45,7 +45,7 @@ from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 
 __all__ = [
-    "check_kinematic_consistency",
+    "check_kinematics_and_choose_velocities",
     "find_nonintegrable_velocities",
     "find_start_speed_faults",
     "free_parameter_values",
@@ -59,7 +59,7 @@ _CANCELLED_ENERGY_FRACTION = 1e-30
 _DIFFERENCE_STEP = 1e-5  # of typical magnitudes of coordinates, for central differences
 
 
-def check_kinematic_consistency(
+def check_kinematics_and_choose_velocities(
     draft: Mechanism, user_velocities: Mapping[int, VectorTerms], *, origins_found: Collection[int]
 ) -> Mechanism:
     """Check the kinematics, and decide for each point whether its velocity is derived or taken as given.

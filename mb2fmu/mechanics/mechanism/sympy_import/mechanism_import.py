@@ -17,7 +17,7 @@ import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod, Point, System
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment, KinematicEquations
+from mb2fmu.mechanics.equations.equations_of_motion import KinematicEquations, SymbolAssignment
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     ConstraintForceApplication,
@@ -65,7 +65,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import (
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import (
-    check_kinematic_consistency,
+    check_kinematics_and_choose_velocities,
     matches_lagrangian_kinetic_energy,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
@@ -325,8 +325,8 @@ class _MechanismReader:
             appearance=read_declared_appearance(self.definition, trees, load_of, self._list_moving_symbols()),
         )
         draft, accelerations = split_acceleration_loads(remove_redundant_constraints(draft))
-        unnamed_origins = self._find_unnamed_origins(trees, pivot)
-        checked = check_kinematic_consistency(draft, trees.read_given_velocities(), origins_found=unnamed_origins)
+        origins = self._find_unnamed_origins(trees, pivot)
+        checked = check_kinematics_and_choose_velocities(draft, trees.read_given_velocities(), origins_found=origins)
         self.to_plain |= zip(self.q_user, self.q, strict=True)
         self._translate_rates(self.kinematics)
         return self._add_observables(add_load_inertias(checked, accelerations), numbers)
@@ -388,10 +388,10 @@ class _MechanismReader:
             loads=(),
         )
 
-    def _list_calculated_parameters(self) -> tuple[Assignment, ...]:
+    def _list_calculated_parameters(self) -> tuple[SymbolAssignment, ...]:
         """Return calculated parameters with their expressions, in order."""
         parameters = (p for p in self.definition.parameters if p.calculated)
-        return tuple(Assignment(p.symbol, sm.sympify(p.value)) for p in parameters)
+        return tuple(SymbolAssignment(p.symbol, sm.sympify(p.value)) for p in parameters)
 
     def _list_independent_speeds(self, constraints: ImportedConstraints) -> tuple[int, ...]:
         """Return indices of the independent speeds: those not named as dependent, or a choice.

@@ -11,7 +11,7 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import solve_dense_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_result_dependencies import count_operations
-from mb2fmu.compiler.program.program_serialization import program_from_record, program_to_record
+from mb2fmu.compiler.program.program_serialization import convert_program_to_record, restore_program_from_record
 from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, ScalarProgram
 
 X = np.array([0.4, -1.1, 0.7, 1.3, 0.2, -0.5, 2.1, 0.9, -0.3])
@@ -68,7 +68,7 @@ def test_written_out_systems_are_solved_again_not_differentiated_through() -> No
     """One more solution and A' x: fewer operations than the derivative of every step of the elimination."""
     program = system(5)
     assert program.systems
-    assert program_from_record(program_to_record(program)).systems == program.systems
+    assert restore_program_from_record(convert_program_to_record(program)).systems == program.systems
     through = differentiate_forward(unknown := forgetful(program), "e", ["states"])
     again = differentiate_forward(program, "e", ["states"])
     assert unknown.systems == ()
@@ -76,4 +76,6 @@ def test_written_out_systems_are_solved_again_not_differentiated_through() -> No
 
 
 def forgetful(program: ScalarProgram) -> ScalarProgram:
-    return program_from_record({name: value for name, value in program_to_record(program).items() if name != "systems"})
+    return restore_program_from_record(
+        {name: value for name, value in convert_program_to_record(program).items() if name != "systems"}
+    )

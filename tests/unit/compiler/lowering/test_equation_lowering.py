@@ -17,12 +17,12 @@ from mb2fmu.compiler.program.program_pruning import find_needed_nodes
 from mb2fmu.compiler.program.program_result_dependencies import count_operations, find_result_dependencies
 from mb2fmu.errors import LoweringError
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EquationsOfMotion,
     KinematicEquations,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
     OutputExpression,
+    SymbolAssignment,
     VelocityConstraints,
 )
 
@@ -164,10 +164,10 @@ def _chain(n):
         u_independent=tuple(range(n)),
         u_dot=u_dot,
         p=(length, g),
-        calculated_parameters=(Assignment(twice, 2 * length), Assignment(k, twice**2 + 1)),
+        calculated_parameters=(SymbolAssignment(twice, 2 * length), SymbolAssignment(k, twice**2 + 1)),
         intermediates=(
-            LinearSolve((h0, h1), MATRIX([[2, q[0]], [1, 3 + q[0]]]), COLUMN(u[0], g), "h"),
-            Assignment(sm.Symbol("never used"), sm.sin(q[0]) ** 7),
+            LinearSystemAssignment((h0, h1), MATRIX([[2, q[0]], [1, 3 + q[0]]]), COLUMN(u[0], g), "h"),
+            SymbolAssignment(sm.Symbol("never used"), sm.sin(q[0]) ** 7),
         ),
         kinematics=KinematicEquations(MATRIX(sm.eye(n)), MATRIX(sm.zeros(n, 1))),
         dynamics=MassMatrixDynamics(MATRIX(mass), MATRIX(forcing)),
@@ -210,7 +210,7 @@ def test_a_diagonal_mass_matrix_costs_divisions_only():
 def test_definitions_that_need_themselves_are_refused():
     equations = _chain(2)
     object.__setattr__(equations, "z_dot", ())
-    bad = Assignment(sm.Symbol("twice"), sm.Symbol("k"))
+    bad = SymbolAssignment(sm.Symbol("twice"), sm.Symbol("k"))
     object.__setattr__(equations, "calculated_parameters", (bad, equations.calculated_parameters[1]))
     with pytest.raises(LoweringError, match="defined by itself"):
         lower_equations_to_program(equations)

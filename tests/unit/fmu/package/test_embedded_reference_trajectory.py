@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.errors import PackageError
-from mb2fmu.fmu.package import TrajectoryTable, form_embedded_reference_files
+from mb2fmu.fmu.package import EmbeddedTrajectoryTable, form_embedded_reference_files
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MANIFEST = "{http://fmi-standard.org/fmi-ls-manifest}"
-TABLE = TrajectoryTable(["q"], [0.0, 0.1], [[0.5], [0.4]])
+TABLE = EmbeddedTrajectoryTable(["q"], [0.0, 0.1], [[0.5], [0.4]])
 
 
 def test_the_manifest_lists_what_there_is():
-    stimuli = TrajectoryTable(["tau"], [0.0], [[1.0]])
+    stimuli = EmbeddedTrajectoryTable(["tau"], [0.0], [[1.0]])
     files = form_embedded_reference_files(native_interface("3"), TABLE, stimuli=stimuli, origin="an independent way")
     assert set(files) == {
         f"{FOLDER}/{name}" for name in ("fmi-ls-manifest.xml", "reference.csv", "experiments.xml", "stimuli.csv")
@@ -40,7 +40,7 @@ def test_the_manifest_lists_what_there_is():
 
 def test_the_experiment_is_the_default_one():
     interface = native_interface("2")
-    stimuli = TrajectoryTable(["tau"], [0.0], [[1.0]])
+    stimuli = EmbeddedTrajectoryTable(["tau"], [0.0], [[1.0]])
     files = form_embedded_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
     (experiment,) = etree.fromstring(files[f"{FOLDER}/experiments.xml"])
     run = interface.experiment
@@ -63,7 +63,7 @@ def test_without_stimuli_and_report_none_are_named():
 def test_held_stimuli_are_right_where_they_are_interpolated():
     interface = native_interface("3")
     stop = interface.experiment.stop
-    stimuli = TrajectoryTable(["tau"], [0.0, 0.25 * stop, 0.5 * stop], [[1.0], [1.0], [-2.0]])
+    stimuli = EmbeddedTrajectoryTable(["tau"], [0.0, 0.25 * stop, 0.5 * stop], [[1.0], [1.0], [-2.0]])
     files = form_embedded_reference_files(interface, TABLE, stimuli=stimuli, origin="x")
     _, *rows = csv.reader(io.StringIO(files[f"{FOLDER}/stimuli.csv"].decode()))
     expected = [(0.0, 1.0), (0.5 * stop, 1.0), (0.5 * stop, -2.0), (stop, -2.0)]
@@ -74,7 +74,7 @@ def test_held_stimuli_are_right_where_they_are_interpolated():
     st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2), min_size=1, max_size=5)
 )
 def test_numbers_and_names_read_back(rows):
-    table = TrajectoryTable(["a[1,2]", "'x \"y\"'"], [float(i) / 3.0 for i in range(len(rows))], rows)
+    table = EmbeddedTrajectoryTable(["a[1,2]", "'x \"y\"'"], [float(i) / 3.0 for i in range(len(rows))], rows)
     head, *lines = csv.reader(io.StringIO(table.csv().decode()))
     assert head == ["time", *table.names]
     assert [[float(value).hex() for value in line] for line in lines] == [
@@ -86,8 +86,8 @@ def test_a_table_of_another_fmu_is_refused():
     with pytest.raises(PackageError) as caught:
         form_embedded_reference_files(
             native_interface("3"),
-            TrajectoryTable(["nobody"], [0.0], [[0.0]]),
-            stimuli=TrajectoryTable(["q"], [0.0], [[0.0]]),
+            EmbeddedTrajectoryTable(["nobody"], [0.0], [[0.0]]),
+            stimuli=EmbeddedTrajectoryTable(["q"], [0.0], [[0.0]]),
             origin="x",
         )
     assert "nobody: is no variable" in str(caught.value)

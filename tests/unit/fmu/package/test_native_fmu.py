@@ -14,7 +14,7 @@ from mb2fmu.errors import PackageError
 from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import (
-    TrajectoryTable,
+    EmbeddedTrajectoryTable,
     add_validation_report,
     assemble_native_fmu,
     form_embedded_reference_files,
@@ -36,7 +36,7 @@ def parts(fmi):
 
 
 def references(interface):
-    table = TrajectoryTable(["q", "tip.x"], [0.0, 0.1], [[0.5, 0.2], [0.4, 0.1]])
+    table = EmbeddedTrajectoryTable(["q", "tip.x"], [0.0, 0.1], [[0.5, 0.2], [0.4, 0.1]])
     return form_embedded_reference_files(interface, table, origin="by hand")
 
 

@@ -9,7 +9,7 @@ from mechanisms import Evaluated, Numeric, State, mechanism_of, random_states
 
 import mb2fmu
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import SECTION_TITLES, form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
@@ -53,7 +53,7 @@ class Values:
     def _evaluate(shown: TheoryQuantities, known: dict) -> dict:
         known = {symbol: sm.Float(value) for symbol, value in known.items()}
         for item in shown.intermediates:
-            if isinstance(item, Assignment):
+            if isinstance(item, SymbolAssignment):
                 known[item.symbol] = sm.Float(float(item.expression.xreplace(known)))
             else:
                 solved = np.linalg.solve(number(item.matrix, known), number(item.right_hand_side, known))

@@ -17,7 +17,7 @@ from sympy.physics import mechanics as me
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanics.formulations import check_all_formulations
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations
 
 T = me.dynamicsymbols._t
 assert textbook_mechanisms.__name__  # its mechanisms are among the strangers
@@ -48,7 +48,7 @@ BY_OTHER_METHODS = {"force_along_a_velocity_constraint", "rolling_disc_sympy", "
 @pytest.mark.parametrize("name", marked(STRANGERS, repeating=STRANGERS.keys() - BY_OTHER_METHODS))
 def test_every_formulation_moves_as_the_object_that_was_handed_over(name):
     auto = by_auto(name)
-    for method, applies in check_all_formulations(auto.derivation.mechanism).items():
+    for method, applies in check_applicability_of_all_formulations(auto.derivation.mechanism).items():
         # Lagrange's is slow where others apply too, and tested for itself
         if applies.is_applicable and method not in {auto.derivation.equations.method, "lagrange"}:
             found = by_another_method(auto, method, count=2)

@@ -11,7 +11,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model
 from mb2fmu.model import check_model, load
-from mb2fmu.model.checks.unit_contradictions import find_unit_contradictions
+from mb2fmu.model.checks.unit_contradictions import describe_unit_contradictions
 
 MODELS = sorted(Path(__file__).parents[4].joinpath("models").glob("*.py"))
 q, u, torque = me.dynamicsymbols("q u torque")
@@ -60,7 +60,7 @@ FAULTS: dict[str, tuple[Callable[[], Model], str]] = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_reported_once(name: str) -> None:
     make, text = FAULTS[name]
-    said = find_unit_contradictions(check_model(make()))
+    said = describe_unit_contradictions(check_model(make()))
     assert len(said) == 1
     assert text in said[0]
 
@@ -79,18 +79,18 @@ RIGHT: dict[str, Callable[[], Model]] = {
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_models_get_no_note(name: str) -> None:
-    assert find_unit_contradictions(check_model(RIGHT[name]())) == ()
+    assert describe_unit_contradictions(check_model(RIGHT[name]())) == ()
 
 
 def test_a_length_of_one_that_nobody_writes_has_its_unit() -> None:
     model = pendulum({}, arm=sm.S.One, output=(u * sm.cos(q), "m/s"))
-    assert find_unit_contradictions(check_model(model)) == ()
+    assert describe_unit_contradictions(check_model(model)) == ()
 
 
 @pytest.mark.repeats
 @pytest.mark.parametrize("file", MODELS, ids=lambda file: file.stem)
 def test_shipped_models_get_no_note(file: Path) -> None:
-    assert find_unit_contradictions(check_model(load(file))) == ()
+    assert describe_unit_contradictions(check_model(load(file))) == ()
 
 
 def test_a_value_as_text_is_converted() -> None:

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EnergyBalance,
     EquationsOfMotion,
     KinematicEquations,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
+    SymbolAssignment,
     VelocityConstraints,
 )
 from mb2fmu.report.equation_display.equation_text import count_operations_by_section, format_equations
@@ -40,10 +40,10 @@ def constrained(*, reduced: bool) -> EquationsOfMotion:
         z=(a,),
         p=(m, lam),
         r=(F,),
-        calculated_parameters=(Assignment(f, 2 * m),),
+        calculated_parameters=(SymbolAssignment(f, 2 * m),),
         intermediates=(
-            Assignment(h, sm.erf(x) + F),
-            LinearSolve((s,), sm.ImmutableMatrix([[m + 1]]), sm.ImmutableMatrix([[h]]), "lag"),
+            SymbolAssignment(h, sm.erf(x) + F),
+            LinearSystemAssignment((s,), sm.ImmutableMatrix([[m + 1]]), sm.ImmutableMatrix([[h]]), "lag"),
         ),
         kinematics=KinematicEquations(sm.ImmutableMatrix([[1, 0], [0, 1]]), sm.ImmutableMatrix([0, 0])),
         z_dot=(vd - a,),

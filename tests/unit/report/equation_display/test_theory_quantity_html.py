@@ -11,7 +11,7 @@ from lxml import etree
 from mechanisms import mechanism_of
 
 import mb2fmu
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
@@ -31,13 +31,13 @@ def numbers(shown: TheoryQuantities) -> np.ndarray:
     entries = [e for section in shown.sections for q in section.quantities for e in q.entries]
     given: set[sm.Symbol] = set().union(*(e.free_symbols for e in entries))
     for item in shown.intermediates:
-        assert isinstance(item, Assignment)
+        assert isinstance(item, SymbolAssignment)
         given |= item.expression.free_symbols
-    made = {item.symbol for item in shown.intermediates if isinstance(item, Assignment)}
+    made = {item.symbol for item in shown.intermediates if isinstance(item, SymbolAssignment)}
     assert not {s.name for s in made} & {s.name for s in given - made}
     known |= {symbol: sm.Float(0.5 + (sum(map(ord, symbol.name)) * 0.37) % 1) for symbol in given - made}
     for item in shown.intermediates:
-        assert isinstance(item, Assignment)
+        assert isinstance(item, SymbolAssignment)
         known[item.symbol] = item.expression.xreplace(known)
     return np.array([float(e.xreplace(known)) for e in entries])
 

@@ -15,8 +15,8 @@ from mb2fmu.validation import (
     ApiCheckResult,
     ExercisedQuantityResult,
     InterfaceTypeResult,
-    Perturbation,
     PerturbedExperimentResult,
+    PerturbedQuantity,
 )
 
 
@@ -30,11 +30,11 @@ def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") 
 def exercised(result, *, calls=(), failing=False):
     """Three quantities, one of which is not exercised; ``failing``: the perturbed experiment is out of bounds."""
     moves = (
-        Perturbation(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
-        Perturbation(
+        PerturbedQuantity(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
+        PerturbedQuantity(
             name="g<", role="parameter", unit="m/s2", default=9.81, moved=9.81, reason="its bounds leave no room"
         ),
-        Perturbation(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
+        PerturbedQuantity(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
     )
     influences = (
         ExercisedQuantityResult(name="m", role="parameter", ratio=1234.5, most="hinge.angle"),

@@ -11,7 +11,7 @@ from event_models import ball, behind_a_clutch, particle, reference_of
 from mb2fmu import Impact
 from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow
-from mb2fmu.validation.comparison.motion_comparison import compare_invariants
+from mb2fmu.validation.comparison.motion_comparison import compute_invariant_results
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
 G, BOUNCE = 9.81, 0.7
@@ -91,7 +91,9 @@ def test_a_fmu_is_allowed_its_offset_and_no_more(falling, later, passes):
         values[k + 1, columns] = end
     names = tuple(v.name for v in reference.variables)
     unit = FmuSimulationResult(names, reference.trajectory.time, values, (), 0.0, kind="ModelExchange")
-    found = {r.name: r.verdict for r in compare_invariants(reference, unit) if r.name.startswith("one-step error")}
+    found = {
+        r.name: r.verdict for r in compute_invariant_results(reference, unit) if r.name.startswith("one-step error")
+    }
     assert (set(found.values()) == {"passed"}) is passes
     assert np.all(np.isfinite(values))
 

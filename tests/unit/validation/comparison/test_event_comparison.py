@@ -13,7 +13,7 @@ from event_models import ball, behind_a_clutch, belt, particle, reference_of, tw
 from representatives import by_night
 
 from mb2fmu import Impact, Model, pre
-from mb2fmu.fmu.runner.co_simulation_event_search import EventLocator
+from mb2fmu.fmu.runner.co_simulation_event_search import EventLocatingInstance
 from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
 from mb2fmu.validation.comparison import event_comparison
 from mb2fmu.validation.comparison.event_comparison import (
@@ -394,7 +394,7 @@ def test_states_before_events_go_through_bytes(loses):
     """A mode that is in no state but in memory: bytes that lose it end it before its event."""
     watch = {"low": 0.85, "high": 1.0, "at": 0.95, "near": 1e-3, "around": 0.0, "fine": 1e-9}
     watch |= {"place": 0, "sign": -1.0, "level": 0.5, "rate": 0.0}
-    locator = EventLocator(Held(loses=loses), [0], serializes=True)
+    locator = EventLocatingInstance(Held(loses=loses), [0], serializes=True)
     (found,) = locator.locate_watched_events({"step": 0.1, "inputs": []}, [[]] * 11, [watch])
     assert found == "before" if loses else found[0] == pytest.approx(0.95, abs=1e-8)
 
@@ -425,7 +425,7 @@ def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, both_s
             watches = [watch.localization_request(kind)]
             step = float(reference.trajectory.time[1])
             count = len(reference.trajectory.time) - 1
-            locator = EventLocator(blocks, [], serializes=False)
+            locator = EventLocatingInstance(blocks, [], serializes=False)
             found = locator.locate_watched_events({"step": step, "inputs": []}, [[]] * count, watches)
             found[0][3] = change(found[0][3])
             recorded, events = {"events 0": [found]}, ()

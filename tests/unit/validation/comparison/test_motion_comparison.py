@@ -29,9 +29,9 @@ from mb2fmu.validation import (
 from mb2fmu.validation.comparison.motion_comparison import (
     ERROR_BOUND_FACTOR,
     ErrorBounds,
-    compare_invariants,
     compare_variables,
     compute_error_bounds,
+    compute_invariant_results,
 )
 from mb2fmu.validation.reference.reference_run import (
     compute_start_state,
@@ -89,7 +89,7 @@ def integrated(reference: ReferenceRun, tolerance: float, *, run=None, start=Non
 def verdicts(p: Prepared, values) -> dict[str, str]:
     found = simulation(p.reference, values)
     variables = {v.name: v.verdict for v in compare_variables(p.reference, p.limits, found)}
-    return variables | {i.name: i.verdict for i in compare_invariants(p.reference, found)}
+    return variables | {i.name: i.verdict for i in compute_invariant_results(p.reference, found)}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -111,9 +111,9 @@ def test_a_tighter_run_is_judged_by_the_bounds_of_its_tolerance(prepared, monkey
     validate = sys.modules["mb2fmu.validation.validate"]  # the package has a function of that name
     data = validate.ReferenceAndBounds(p.reference, p.limits)
     description = SimpleNamespace(state_derivative_pairs=())  # of no event that is watched
-    plan = validate._RunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
+    plan = validate._FmuRunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
     run = FmuProcessResult((simulation(p.reference, values),), {})
-    monkeypatch.setattr(validate._RunPlan, "run_fmu", lambda *_: [run])
+    monkeypatch.setattr(validate._FmuRunPlan, "run_fmu", lambda *_: [run])
     found = plan.find_agreeing_tolerance(p.case.definition, None, 1.0, None)
     assert found == (pytest.approx(1e-7) if agrees else None)
 
@@ -217,7 +217,7 @@ def test_a_number_that_is_none_fails_even_beyond_the_horizon(prepared, bad):
     found = simulation(p.reference, values)
     result = compare_variables(p.reference, limits, found)[0]
     assert (result.verdict, result.reason) == ("failed", "the FMU gives no finite number")
-    assert compare_invariants(p.reference, found) == ()
+    assert compute_invariant_results(p.reference, found) == ()
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ def test_chaos_is_respected(chaotic):
     assert {r.verdict for r in results} == {"passed"}
     assert all(1.0 < r.horizon < 14.0 for r in results)
     assert all(r.reason for r in results)
-    assert {i.verdict for i in compare_invariants(chaotic.reference, found)} == {"passed"}
+    assert {i.verdict for i in compute_invariant_results(chaotic.reference, found)} == {"passed"}
 
 
 def test_chaos_that_moves_a_variable_little_ends_its_horizon():
@@ -259,7 +259,7 @@ def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic)
     values[row:] = integrated(p.reference, 1e-9, run=run, start=start)
     found = simulation(p.reference, values)
     assert {v.verdict for v in compare_variables(p.reference, p.limits, found)} == {"passed"}
-    failed = {i.name for i in compare_invariants(p.reference, found) if i.verdict == "failed"}
+    failed = {i.name for i in compute_invariant_results(p.reference, found) if i.verdict == "failed"}
     assert "one-step error of u1" in failed
     assert "energy balance" in failed
 
@@ -276,7 +276,7 @@ def test_a_last_state_from_which_nothing_moves_on_fails_the_energy_balance(cases
         return right(numeric, t, *others)
 
     monkeypatch.setattr(type(p.reference.numeric), "motion", stuck)
-    verdict = {each.name: each.verdict for each in compare_invariants(p.reference, found)}
+    verdict = {each.name: each.verdict for each in compute_invariant_results(p.reference, found)}
     assert verdict["energy balance"] == "failed"
 
 
@@ -366,5 +366,7 @@ def test_energy_exchanged_within_a_step_counts():
     for wrong in (0.0, 0.6):  # m/s: 0.18 J of the 1.4 kJ that went to and fro
         values[20:, reference.trajectory.names.index("v")] = wrong
         unit = FmuSimulationResult(reference.trajectory.names, reference.trajectory.time, values.copy(), (), 0.0)
-        energies.append(next(each for each in compare_invariants(reference, unit) if each.name == "energy balance"))
+        energies.append(
+            next(each for each in compute_invariant_results(reference, unit) if each.name == "energy balance")
+        )
     assert [each.verdict for each in energies] == ["passed", "failed"]

@@ -14,9 +14,9 @@ from mb2fmu.errors import ToolError, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive, write_fmu_archive
 from mb2fmu.validation import (
-    DataColumnTolerance,
-    DataRunSettings,
-    compare_at_data_table_points,
+    MeasuredDataRunSettings,
+    ValidationDataTolerance,
+    compare_derivatives_at_table_points,
     compare_measurements,
     read_validation_table,
 )
@@ -101,8 +101,8 @@ def test_data_in_other_units_at_uneven_times(unit, older, tmp_path):
     """Milliseconds, millimetres and degrees; the row below the head says how far each may be off."""
     rows = [(1e3 * t, 1e3 * x_of(t), math.degrees(x_of(t) / 2)) for t in TIMES]
     given = written(tmp_path, "time [ms],x [mm],angle[deg]\ntolerance,1e-4,1e-5", rows)
-    results = compare_measurements(unit, given, DataRunSettings(tolerance=1e-9))
-    assert compare_measurements(older, given, DataRunSettings(tolerance=1e-9))[1].passed
+    results = compare_measurements(unit, given, MeasuredDataRunSettings(tolerance=1e-9))
+    assert compare_measurements(older, given, MeasuredDataRunSettings(tolerance=1e-9))[1].passed
     assert [result.kind for result in results] == ["CoSimulation", "ModelExchange"]
     for result in results:
         assert result.passed
@@ -120,7 +120,7 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
     given = written(tmp_path, "time,x", zip(TIMES, values, strict=True))
     for tolerance, passes in ((1.9e-3, False), (2.1e-3, True)):
         for result in compare_measurements(
-            unit, given, DataRunSettings(default_tolerance=DataColumnTolerance(tolerance))
+            unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(tolerance))
         ):
             (column,) = result.columns
             assert result.passed is passes
@@ -132,28 +132,32 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
 def test_empty_cells_say_nothing(unit, tmp_path):
     rows = [(0.0, START, ""), (0.5, "", ""), (1.0, x_of(1.0), -999.0)]
     given = written(tmp_path, "time,x,pull", rows)
-    result, _ = compare_measurements(unit, given, DataRunSettings(default_tolerance=DataColumnTolerance(1e-4)))
+    result, _ = compare_measurements(
+        unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-4))
+    )
     assert [(c.name, c.count, c.verdict) for c in result.columns] == [("x", 2, "passed"), ("pull", 1, "failed")]
 
 
 def test_parts_of_the_largest_magnitude(unit, tmp_path):
     given = written(tmp_path, "time,x\ntolerance,1%", [(0.0, START), (1.0, x_of(1.0) + 0.9e-3)])
-    assert given.columns[1].tolerance == DataColumnTolerance(0.01, relative=True)
+    assert given.columns[1].tolerance == ValidationDataTolerance(0.01, relative=True)
     assert all(result.passed for result in compare_measurements(unit, given))
-    tighter = DataRunSettings(tolerances={"x": DataColumnTolerance.read("0.8%")})
+    tighter = MeasuredDataRunSettings(tolerances={"x": ValidationDataTolerance.read("0.8%")})
     assert not any(result.passed for result in compare_measurements(unit, given, tighter))
 
 
 def test_parameters_and_start_values_are_set(unit, tmp_path):
     stiffer = x_of(TIMES, spring=80.0) * 3.0
     given = written(tmp_path, "time,x", zip(TIMES, stiffer, strict=True))
-    settings = DataRunSettings(
-        starts={"k": 80.0, "x": 3.0 * START}, default_tolerance=DataColumnTolerance(1e-5), tolerance=1e-9
+    settings = MeasuredDataRunSettings(
+        starts={"k": 80.0, "x": 3.0 * START}, default_tolerance=ValidationDataTolerance(1e-5), tolerance=1e-9
     )
     assert all(result.passed for result in compare_measurements(unit, given, settings))
     assert not any(
         result.passed
-        for result in compare_measurements(unit, given, DataRunSettings(default_tolerance=DataColumnTolerance(1e-3)))
+        for result in compare_measurements(
+            unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-3))
+        )
     )
 
 
@@ -171,7 +175,7 @@ def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     given = written(tmp_path, "time,force [kN],x,pull", rows)
     errors = {}
     for step in (0.04, 0.01):
-        settings = DataRunSettings(default_tolerance=DataColumnTolerance(0.1), step=step, tolerance=1e-9)
+        settings = MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(0.1), step=step, tolerance=1e-9)
         for result in compare_measurements(unit, given, settings):
             assert result.set_columns == ("force",)
             assert result.passed
@@ -181,7 +185,9 @@ def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     unmoved = written(tmp_path, "time,x", zip(times, exact.y[0], strict=True))
     assert not any(
         result.passed
-        for result in compare_measurements(unit, unmoved, DataRunSettings(default_tolerance=DataColumnTolerance(1e-2)))
+        for result in compare_measurements(
+            unit, unmoved, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-2))
+        )
     )
 
 
@@ -200,8 +206,8 @@ def points(folder, error=0.0, seed=3):
 
 
 def test_derivatives_at_given_points(unit, tmp_path):
-    (result,) = compare_at_data_table_points(
-        unit, points(tmp_path), DataRunSettings(default_tolerance=DataColumnTolerance(1e-11))
+    (result,) = compare_derivatives_at_table_points(
+        unit, points(tmp_path), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-11))
     )
     assert result.passed
     assert result.kind == "ModelExchange"
@@ -210,8 +216,8 @@ def test_derivatives_at_given_points(unit, tmp_path):
 
 
 def test_one_wrong_number_among_points_is_found(unit, tmp_path):
-    (result,) = compare_at_data_table_points(
-        unit, points(tmp_path, error=1e-9), DataRunSettings(default_tolerance=DataColumnTolerance(1e-11))
+    (result,) = compare_derivatives_at_table_points(
+        unit, points(tmp_path, error=1e-9), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-11))
     )
     assert [(c.name, c.verdict) for c in result.columns] == [("der(x)", "passed"), ("der(v)", "failed")]
     assert result.columns[1].row == 8
@@ -229,7 +235,7 @@ def test_points_as_json_with_what_each_has(unit, tmp_path):
     with pytest.raises(ValidationError, match="more than once"):
         table(tmp_path, json.dumps(record), "points.json")
     record["points"][1]["x"] = record["points"][1].pop("x [mm]") / 1000
-    (result,) = compare_at_data_table_points(unit, table(tmp_path, json.dumps(record), "points.json"))
+    (result,) = compare_derivatives_at_table_points(unit, table(tmp_path, json.dumps(record), "points.json"))
     assert result.passed
     assert [(c.name, c.unit, c.count, c.tolerance) for c in result.columns] == [
         ("pull", "kN", 1, 1e-15),
@@ -240,17 +246,19 @@ def test_points_as_json_with_what_each_has(unit, tmp_path):
 def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
     head = "x,v,force,k,pull"
     rows = [(0.3, -1.0, 4.0, 45.0, -45.0 * 0.3 + DAMPER), (-0.2, 0.5, 0.0, 50.0, 10.0 - DAMPER / 2)]
-    (result,) = compare_at_data_table_points(
-        other, written(tmp_path, head, rows), DataRunSettings(default_tolerance=DataColumnTolerance(1e-12))
+    (result,) = compare_derivatives_at_table_points(
+        other, written(tmp_path, head, rows), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-12))
     )
     assert result.passed
     assert result.kind == "CoSimulation"
     with pytest.raises(ValidationError, match="begins at 0 s"):
-        compare_at_data_table_points(
-            other, points(tmp_path), DataRunSettings(default_tolerance=DataColumnTolerance(1.0))
+        compare_derivatives_at_table_points(
+            other, points(tmp_path), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1.0))
         )
     data = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
-    (result,) = compare_measurements(other, data, DataRunSettings(default_tolerance=DataColumnTolerance(1e-5)))
+    (result,) = compare_measurements(
+        other, data, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-5))
+    )
     assert result.passed
 
 
@@ -273,7 +281,7 @@ def test_columns_that_do_not_fit_are_reported(unit, tmp_path, head, expected):
     rows = [(float(k), *[1.0] * head.count(",")) for k in range(2)]
     with pytest.raises(ValidationError) as caught:
         compare_measurements(
-            unit, written(tmp_path, head, rows), DataRunSettings(default_tolerance=DataColumnTolerance(1.0))
+            unit, written(tmp_path, head, rows), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1.0))
         )
     assert expected in str(caught.value)
 
@@ -337,7 +345,9 @@ def test_a_start_value_that_is_none_is_reported(unit, tmp_path):
     given = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
     with pytest.raises(ValidationError) as caught:
         compare_measurements(
-            unit, given, DataRunSettings(starts={"pull": 1.0, "mas": 2.0}, tolerances={"v": DataColumnTolerance(1.0)})
+            unit,
+            given,
+            MeasuredDataRunSettings(starts={"pull": 1.0, "mas": 2.0}, tolerances={"v": ValidationDataTolerance(1.0)}),
         )
     assert [fault.where for fault in caught.value.faults] == [
         "--at pull",
@@ -351,7 +361,9 @@ def test_a_fmu_that_refuses_a_point_says_which(unit, tmp_path):
     """A mass of zero has no acceleration."""
     given = written(tmp_path, "x,m,der(v)", [(0.1, 2.0, -2.5), (0.1, 0.0, 1.0)])
     with pytest.raises(ToolError) as caught:
-        compare_at_data_table_points(unit, given, DataRunSettings(default_tolerance=DataColumnTolerance(1.0)))
+        compare_derivatives_at_table_points(
+            unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1.0))
+        )
     assert "row 2" in str(caught.value)
 
 
@@ -361,7 +373,7 @@ def test_a_fmu_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     assert 'canHandleVariableCommunicationStepSize="true"' in text
     text = text.replace('canHandleVariableCommunicationStepSize="true"', "")
     write_fmu_archive(InMemoryFileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
-    settings = DataRunSettings(default_tolerance=DataColumnTolerance(1e-4))
+    settings = MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
         compare_measurements(
             tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from event_models import ball, belt, reference_of, trampoline
 
-from mb2fmu.validation.comparison.motion_comparison import compare_invariants, compare_variables, compute_error_bounds
+from mb2fmu.validation.comparison.motion_comparison import (
+    compare_variables,
+    compute_error_bounds,
+    compute_invariant_results,
+)
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 
@@ -46,7 +50,7 @@ def test_either_side_passes(judged, side):
     _, reference, limits = judged
     unit = moved(reference, {AT: limits.sides_near_events[AT].values[side]})
     assert not failed(reference, limits, unit)
-    assert all(each.verdict == "passed" for each in compare_invariants(reference, unit, limits))
+    assert all(each.verdict == "passed" for each in compute_invariant_results(reference, unit, limits))
 
 
 def test_a_jump_of_another_size_is_caught(judged):
@@ -87,11 +91,11 @@ def test_the_fmus_own_state_says_where_it_is_when_bounds_have_grown():
     other = reference_of(trampoline(1.03))  # a true motion that has its events milliseconds apart
     unit = moved(reference, dict(enumerate(other.trajectory.values)))
     assert limits.sides_near_events
-    assert not [each.name for each in compare_invariants(reference, unit, limits) if each.verdict != "passed"]
+    assert not [each.name for each in compute_invariant_results(reference, unit, limits) if each.verdict != "passed"]
     # Near an event of the reference this FMU is in the spring already; for a step it falls as if it were not.
     column, h = reference.trajectory.column("x"), 0.01
     k = next(k for k in limits.sides_near_events if other.trajectory.values[k, column] < -1e-3)
     x, v, *rest = other.trajectory.values[k]
     late = moved(reference, {**dict(enumerate(other.trajectory.values)), k + 1: (x + v * h, v - 9.81 * h, *rest)})
-    found = {each.name for each in compare_invariants(reference, late, limits) if each.verdict == "failed"}
+    found = {each.name for each in compute_invariant_results(reference, late, limits) if each.verdict == "failed"}
     assert {"one-step error of x", "one-step error of v"} & found

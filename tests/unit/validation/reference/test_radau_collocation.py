@@ -15,7 +15,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.validation import make_reference
 from mb2fmu.validation.reference.radau_collocation import compute_radau_coefficients, integrate_stiff_equations
 from mb2fmu.validation.reference.smooth_integration import integrate_smooth_equations, make_slope_at_instants
-from mb2fmu.validation.reference.trajectory_integration import IntegrationProblem
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 
 ONE = np.array([1.0])
 
@@ -128,7 +128,7 @@ def test_a_stiff_model_has_a_reference_that_knows_itself(honey):
 def stiff_problem(reference, **changes):
     run, numeric = reference.experiment, reference.numeric
     prepared = numeric.prepare(run.parameters)
-    return IntegrationProblem(numeric, run.time, run.inputs, prepared, stiff=True, **changes)
+    return TrajectoryIntegrationProblem(numeric, run.time, run.inputs, prepared, stiff=True, **changes)
 
 
 @pytest.mark.parametrize("speed", [1.0, 3.0])

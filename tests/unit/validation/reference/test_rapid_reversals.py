@@ -46,6 +46,6 @@ def test_sensitivity_of_a_reversal_is_measured_there(monkeypatch: pytest.MonkeyP
     thinned = start_error_growth.measure_start_error_growth(reference)
     sizes = np.ptp(reference.trajectory.values, axis=0)
     assert np.max(np.maximum(full, sizes) / np.maximum(thinned, sizes)) < 3.0
-    monkeypatch.setattr(start_error_growth, "find_rapid_points", lambda _: np.zeros(0, dtype=np.int64))
+    monkeypatch.setattr(start_error_growth, "find_fast_changing_points", lambda _: np.zeros(0, dtype=np.int64))
     blind = start_error_growth.measure_start_error_growth(reference)
     assert np.max(np.maximum(full, sizes) / np.maximum(blind, sizes)) > 3.5

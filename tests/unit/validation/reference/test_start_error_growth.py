@@ -14,7 +14,7 @@ from mb2fmu.validation import make_reference, measure_start_error_growth
 from mb2fmu.validation.reference.start_error_growth import (
     MAX_ERROR_DIRECTIONS,
     MAX_SENSITIVITY_POINTS,
-    choose_error_directions,
+    choose_start_error_directions,
 )
 
 
@@ -54,7 +54,7 @@ def test_chaos_is_seen(cases):
 
 @pytest.mark.parametrize("n", [1, MAX_ERROR_DIRECTIONS, MAX_ERROR_DIRECTIONS + 1, 20])
 def test_directions_touch_every_state_and_are_always_the_same(n):
-    rows = choose_error_directions(n)
+    rows = choose_start_error_directions(n)
     assert rows.shape[0] == min(n, MAX_ERROR_DIRECTIONS)
     assert np.all(np.any(rows != 0, axis=0))
-    assert np.array_equal(rows, choose_error_directions(n))
+    assert np.array_equal(rows, choose_start_error_directions(n))

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from mb2fmu import Impact, Model
 from mb2fmu.mechanics.equations.equations_of_motion import (
-    Assignment,
     EquationsOfMotion,
     KinematicEquations,
-    LinearSolve,
+    LinearSystemAssignment,
     MassMatrixDynamics,
     OutputExpression,
+    SymbolAssignment,
     VelocityConstraints,
 )
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS, LookupTable
@@ -87,13 +87,13 @@ def test_intermediates_are_evaluated_in_order_and_equal_what_they_stand_for():
         u_dot=(a,),
         z=(z,),
         p=(p,),
-        calculated_parameters=(Assignment(c, sm.exp(p)),),
+        calculated_parameters=(SymbolAssignment(c, sm.exp(p)),),
         r=(r,),
         intermediates=(
-            Assignment(s, sm.sin(q * t)),
-            LinearSolve((x0, x1), matrix, rhs, "x"),
-            Assignment(v, x0 * sm.cos(q * t) + x1),
-            Assignment(w, v**2 + sm.cos(q * t)),
+            SymbolAssignment(s, sm.sin(q * t)),
+            LinearSystemAssignment((x0, x1), matrix, rhs, "x"),
+            SymbolAssignment(v, x0 * sm.cos(q * t) + x1),
+            SymbolAssignment(w, v**2 + sm.cos(q * t)),
         ),
         kinematics=KinematicEquations(sm.ImmutableMatrix([[1 + w]]), sm.ImmutableMatrix([[s]])),
         z_dot=(a * w + z,),
@@ -128,7 +128,9 @@ def test_constraint_forces_are_solved_for_with_the_accelerations():
         u_dot=(a,),
         kinematics=KinematicEquations(one, sm.ImmutableMatrix([[0]])),
         dynamics=MassMatrixDynamics(one, sm.ImmutableMatrix([[-4 * q]])),
-        constraint_forces=LinearSolve((force,), sm.ImmutableMatrix([[2]]), sm.ImmutableMatrix([[a + u**2]]), "forces"),
+        constraint_forces=LinearSystemAssignment(
+            (force,), sm.ImmutableMatrix([[2]]), sm.ImmutableMatrix([[a + u**2]]), "forces"
+        ),
         outputs=(OutputExpression("force", force, "acceleration", "N"),),
     )
     motion = NumericEquations(equations).motion(0.0, np.array([0.5, 3.0]), [], ())
@@ -289,7 +291,7 @@ def test_any_name_is_a_good_name(name):
         u_independent=(0,),
         u_dot=(a,),
         p=(symbol,),
-        intermediates=(Assignment(sm.Symbol(name + "'"), sm.sin(symbol) * sm.pi),),
+        intermediates=(SymbolAssignment(sm.Symbol(name + "'"), sm.sin(symbol) * sm.pi),),
         kinematics=KinematicEquations(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
         dynamics=MassMatrixDynamics(
             sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[sm.Symbol(name + "'") + sm.sin(symbol) + sm.E * q]])

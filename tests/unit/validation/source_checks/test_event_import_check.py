@@ -16,7 +16,7 @@ from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.independent_checks import check_declarations_import, check_event_import
-from mb2fmu.validation.source_checks.event_import_check import _pair_conditions, compute_condition_margin
+from mb2fmu.validation.source_checks.event_import_check import _pair_conditions, form_condition_margin
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 MODELS = Path(__file__).resolve().parents[4] / "models"
@@ -117,8 +117,8 @@ def test_a_comparison_that_decides_nothing_is_compared():
 
 def test_conditions_have_margins():
     a, b = sm.symbols("a b")
-    inside = compute_condition_margin(sm.And(a > 1, sm.Not(b >= 2)))
+    inside = form_condition_margin(sm.And(a > 1, sm.Not(b >= 2)))
     assert [inside.subs({a: 3, b: x}) for x in (0, 1, 3)] == [2, 1, -1]
-    assert compute_condition_margin(sm.Or(a < 0, b <= a)).subs({a: 4, b: 1}) == 3
-    assert compute_condition_margin(sm.true) == 1
-    assert compute_condition_margin(sm.Eq(a, b)).subs({a: 1, b: 1}) == 1
+    assert form_condition_margin(sm.Or(a < 0, b <= a)).subs({a: 4, b: 1}) == 3
+    assert form_condition_margin(sm.true) == 1
+    assert form_condition_margin(sm.Eq(a, b)).subs({a: 1, b: 1}) == 1

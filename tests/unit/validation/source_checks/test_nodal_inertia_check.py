@@ -15,7 +15,7 @@ from mb2fmu import FlexibleBody
 from mb2fmu.model import check_model
 from mb2fmu.model.flexible.modal_data import ModalData
 from mb2fmu.validation.independent_checks import check_flexible_bodies
-from mb2fmu.validation.source_checks.nodal_inertia_check import compare_nodal_inertia
+from mb2fmu.validation.source_checks.nodal_inertia_check import compute_nodal_inertia_errors
 
 
 @functools.cache
@@ -26,7 +26,7 @@ def parts():
 
 
 def worst(definition, mechanism, body) -> float:
-    return max(ratio for ratio, _ in compare_nodal_inertia(definition, mechanism, body))
+    return max(ratio for ratio, _ in compute_nodal_inertia_errors(definition, mechanism, body))
 
 
 def test_the_parts_have_the_inertia_of_the_nodes():

@@ -15,7 +15,7 @@ from mb2fmu import Model, visualization
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import NamedKinematics
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check_model
 from mb2fmu.visualization.scene.scene_pose_trajectories import evaluate_scene_poses, sample_experiment_inputs
 from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix
@@ -82,7 +82,7 @@ def test_names_of_intermediates_do_not_meet():
     mechanism = mechanism_of(cart_with_pathways())
     equations = formulate(mechanism, "kane")
     taken = {item.symbol.name for item in equations.intermediates}
-    kinematics = NamedKinematics(mechanism, taken)
+    kinematics = SymbolicKinematics(mechanism, taken)
     for i in range(len(mechanism.points)):
         kinematics.position(i)
     assert kinematics.assignments

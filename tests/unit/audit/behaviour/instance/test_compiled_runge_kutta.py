@@ -10,7 +10,7 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit.behaviour.fixture.shared_trial_results import TrialRun
+from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_integration
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
@@ -36,7 +36,7 @@ def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: s
     return TrialFixture(library, "ModelExchange", folder)
 
 
-def run(stage: TrialFixture) -> TrialRun:
+def run(stage: TrialFixture) -> RecordedTrialRun:
     with stage.open_instance() as instance:
         return run_model_exchange(stage, instance, stage.variables_to_try, tolerance=1e-8)
 

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 import mb2fmu
 from mb2fmu import Model, Parts
-from mb2fmu.mechanics.equations.equations_of_motion import Assignment
+from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import read_mechanism
@@ -85,7 +85,7 @@ def drifts(model: Model, shown: TheoryQuantities, start: list[float]) -> list[fl
     run = solve_ivp(f, (0, 1), start, rtol=1e-11, atol=1e-12, t_eval=np.linspace(0, 1, 7))
     assert run.success
     order = [mechanism.t, *mechanism.q, *mechanism.u, *mechanism.p]
-    chain = [(a.symbol, a.expression) for a in shown.intermediates if isinstance(a, Assignment)]
+    chain = [(a.symbol, a.expression) for a in shown.intermediates if isinstance(a, SymbolAssignment)]
     integrals = [q.value for q in shown["integrals"].quantities]
     evaluate = sm.lambdify(order, integrals, cse=lambda e: (chain, list(e)))
     p = [f.p0[f.parameters.index(symbol.name)] for symbol in mechanism.p]

@@ -16,7 +16,7 @@ from mb2fmu import pipeline
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.errors import MechanismError
-from mb2fmu.mechanics.formulations import check_all_formulations, formulate
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations, formulate
 from mb2fmu.mechanics.mechanism import solve_loop_closure_start_values
 from mb2fmu.model.model import Model, Parts
 
@@ -69,7 +69,7 @@ def tumbling(*, speeds_along_body: bool = True, child: bool = True) -> Model:
 def test_every_method_agrees_on_and_off_the_unit_sphere(child):
     mechanism = mechanism_of(tumbling(speeds_along_body=False, child=child))
     numeric = Numeric(mechanism)
-    assert [m for m in METHODS if check_all_formulations(mechanism)[m].is_applicable] == list(METHODS)
+    assert [m for m in METHODS if check_applicability_of_all_formulations(mechanism)[m].is_applicable] == list(METHODS)
     evaluated = {method: Evaluated(mechanism, method) for method in METHODS}
     for state in random_states(mechanism, 3):  # lengths of the quaternions far from 1
         expected, condition = numeric.accelerations(state), numeric.condition()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 
-from mb2fmu.model.elementary_function_writing import write_elementary_function
+from mb2fmu.model.elementary_lambdify import lambdify_elementary_expressions
 from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS, lambdify_for_numpy
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
@@ -60,7 +60,7 @@ def test_names_stand_for_expressions(function) -> None:
 def test_what_is_not_elementary_is_left_to_lambdify() -> None:
     cases = [sm.Piecewise((x, x > 0), (y, True)), sm.Heaviside(x), sm.floor(x), x * sm.I, sm.oo, sm.nan]
     for expression in cases:
-        assert write_elementary_function([x, y], (), [expression], NUMPY_FUNCTIONS) is None
+        assert lambdify_elementary_expressions([x, y], (), [expression], NUMPY_FUNCTIONS) is None
     assert lambdify_for_numpy([x, y], cases[0])(-1.0, 5.0) == 5.0
     deep = x
     for _ in range(105):

@@ -43,7 +43,7 @@ _POTENTIAL_OUTPUT_KINDS = {"potential_energy", "total_energy"}
 
 
 @dataclass(frozen=True, slots=True)
-class PotentialFit:
+class PotentialEnergyFit:
     """How a potential energy fits the loads.
 
     Attributes:
@@ -64,7 +64,7 @@ def is_potential_requested(definition: CheckedModel) -> bool:
     )
 
 
-def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunction) -> PotentialFit:
+def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunction) -> PotentialEnergyFit:
     """Compare V with the loads.
 
     Args:
@@ -74,10 +74,10 @@ def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunct
     forces_at_rest = _ForcesAtRest(mechanism, potential)
     ratio = forces_at_rest.compute_ratio(())
     if ratio <= 1.0:
-        return PotentialFit(forces_at_rest.points, ratio)
+        return PotentialEnergyFit(forces_at_rest.points, ratio)
     loads_without_potential = forces_at_rest.find_loads_without_potential()
     if len(loads_without_potential) > _MAX_SUMMED_LOADS:
-        return PotentialFit(
+        return PotentialEnergyFit(
             forces_at_rest.points, ratio, f"{len(loads_without_potential)} loads have no potential of their own"
         )
     combinations = (
@@ -85,7 +85,7 @@ def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunct
         for n in range(1, len(loads_without_potential) + 1)
         for loads in itertools.combinations(loads_without_potential, n)
     )
-    return PotentialFit(forces_at_rest.points, min([ratio, *map(forces_at_rest.compute_ratio, combinations)]))
+    return PotentialEnergyFit(forces_at_rest.points, min([ratio, *map(forces_at_rest.compute_ratio, combinations)]))
 
 
 class _ForcesAtRest:

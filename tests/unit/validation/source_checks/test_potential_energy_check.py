@@ -107,13 +107,13 @@ def test_the_whole_proof_finds_a_wrong_closed_form(tmp_path, monkeypatch):
     from mb2fmu import pipeline
     from mb2fmu.mechanics.formulations.energies import energy_and_power
 
-    right = energy_and_power.find_load_potential
+    right = energy_and_power.find_load_potential_energy
 
     def wrong(kinematics):
         found = right(kinematics)
         return dataclasses.replace(found, energy=sm.Rational(51, 50) * found.energy)
 
-    monkeypatch.setattr(energy_and_power, "find_load_potential", wrong)
+    monkeypatch.setattr(energy_and_power, "find_load_potential_energy", wrong)
     shorten_validations(monkeypatch)
     result = pipeline.run(_pendulum(), tmp_path).validated.result
     assert all(v.verdict == "passed" for v in result.variables)

@@ -20,7 +20,7 @@ class _NotElementaryError(Exception):
     """A part that is written by ``lambdify``."""
 
 
-def write_elementary_function(
+def lambdify_elementary_expressions(
     arguments: Sequence[sm.Expr],
     named: Sequence[tuple[sm.Symbol, sm.Expr]],
     results: Any,

@@ -15,8 +15,8 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.link_recursion import (
     Components,
-    Displacement,
     FrameRelation,
+    LinkDisplacement,
     LinkFixedPoint,
     RecursionLink,
     SpeedLinearVector,
@@ -40,7 +40,7 @@ PossibleAttachments = dict[int, LinkFixedPoint]
 
 
 @dataclass(frozen=True, slots=True)
-class LinkTree:
+class MechanismLinkTree:
     """Links, and the link of each frame and point.
 
     Attributes:
@@ -137,7 +137,7 @@ class LocalTimeDerivatives:
         )
 
 
-def build_mechanism_link_tree(mechanism: Mechanism, rates: LocalTimeDerivatives) -> LinkTree:
+def build_mechanism_link_tree(mechanism: Mechanism, rates: LocalTimeDerivatives) -> MechanismLinkTree:
     """Return the links of a mechanism."""
     return _LinkTreeBuilder(mechanism, rates).build()
 
@@ -155,7 +155,7 @@ class _LinkTreeBuilder:
     points_on_body: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Axes of a body → points that are fixed in it, from its mass centre inwards."""
 
-    def build(self) -> LinkTree:
+    def build(self) -> MechanismLinkTree:
         """Return the links of all frames and points that bodies, loads and outputs want, from the ground outwards."""
         self._read_frames()
         self.needed_points = {self.frames[frame].axes for frame in self._list_torque_frames()}
@@ -244,7 +244,7 @@ class _LinkTreeBuilder:
             attachments = self._attach_fixed_point(attachments, frame, components)
         for frame, components in moving_terms:
             attachment = self._find_link(attachments, self.frames[frame].axes)
-            displacement = Displacement(frame, components, self.rates.differentiate_position(frame, components))
+            displacement = LinkDisplacement(frame, components, self.rates.differentiate_position(frame, components))
             axes = self.frames[frame].axes
             attachments = {
                 axes: LinkFixedPoint(self._add_link(name, attachment.link, axes, (*attachment.offset, displacement)))
@@ -259,7 +259,7 @@ class _LinkTreeBuilder:
         """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
         attachment = self._find_link(attachments, axes)
-        return {axes: LinkFixedPoint(attachment.link, (*attachment.offset, Displacement(frame, components)))}
+        return {axes: LinkFixedPoint(attachment.link, (*attachment.offset, LinkDisplacement(frame, components)))}
 
     def _find_link(self, attachments: PossibleAttachments, axes: int) -> LinkFixedPoint:
         """Return where a point is fixed on a link with these axes; a new link if there is none."""
@@ -329,10 +329,10 @@ class _LinkTreeBuilder:
         assert place.velocity is not None
         velocity = tuple(self.rates.linearize_velocity(frame, c) for frame, c in place.velocity)
         attachment = LinkFixedPoint(0)
-        offset: tuple[Displacement, ...] = ()
+        offset: tuple[LinkDisplacement, ...] = ()
         if place.located:
             attachment = next(iter(self.attachments_of_point[place.parent].values()))
-            offset = tuple(Displacement(frame, c) for frame, c in place.position or ())
+            offset = tuple(LinkDisplacement(frame, c) for frame, c in place.position or ())
         axes = self.links[attachment.link].frame
         return {
             axes: LinkFixedPoint(
@@ -354,7 +354,7 @@ class _LinkTreeBuilder:
         name: str,
         parent: int,
         axes: int,
-        offset: tuple[Displacement, ...],
+        offset: tuple[LinkDisplacement, ...],
         velocity: tuple[SpeedLinearVector, ...] | None = None,
     ) -> int:
         """Add a link and return its number; `velocity` is given where the joint prescribes it."""
@@ -365,7 +365,7 @@ class _LinkTreeBuilder:
 
     def _merge_massless_links(
         self, points: list[LinkFixedPoint], bodies: list[LinkFixedPoint], of_axes: dict[int, int]
-    ) -> LinkTree:
+    ) -> MechanismLinkTree:
         """Merge a massless prismatic link into the revolute link that carries it: a free body, a screw."""
         needed_links = {place.link for place in (*points, *bodies) if place.offset} | {place.link for place in bodies}
         needed_links |= {of_axes[axes] for axes in self.needed_points}
@@ -392,7 +392,7 @@ class _LinkTreeBuilder:
         of_axes = {axes: new[link] for axes, link in of_axes.items()}
         massive = self._find_loaded_links(links, points, bodies, of_axes)
         links = [replace(link, carries_mass_or_load=i in massive) for i, link in enumerate(links)]
-        return LinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
+        return MechanismLinkTree(tuple(self.frames), tuple(links), tuple(points), tuple(bodies), of_axes)
 
     def _is_screw_or_free(self, link: RecursionLink, child: RecursionLink) -> bool:
         """Return whether a link slides in three directions, or by the speed that turns its child (a screw)."""
