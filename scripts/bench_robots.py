@@ -29,7 +29,7 @@ from mb2fmu.fmu import emit_c
 from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 ROBOTS = ("arm", "quadruped", "humanoid", "hand")
 Array = npt.NDArray[np.float64]

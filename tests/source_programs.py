@@ -25,13 +25,13 @@ from mb2fmu.fmu.package import write_file_tree
 from mb2fmu.pipeline.fmu_build.target_source_export import (
     form_native_fmi3_interface,
     form_target_model_description,
-    list_target_source_files,
+    print_target_source_files,
 )
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.jax import emit_jax_module
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
 Floats = npt.NDArray[np.float64]
 
@@ -229,7 +229,7 @@ def missing(target: str) -> str:
 
 def evaluate(target: str, derivation: pipeline.DerivationResult, points: Sequence[Point], folder: Path) -> Values:
     """The same as :func:`evaluate_c`, and x after a step of 1 ms of the target's integrator; see :func:`run_files`."""
-    files = list_target_source_files(derivation, target)
+    files = print_target_source_files(derivation, target)
     return run_files(target, files, form_target_model_description(derivation), points, folder)
 
 
@@ -268,8 +268,8 @@ def _evaluate_program(
 
 def run_program(target: str, program: ScalarProgram, states: Sequence[Floats], folder: Path) -> Floats:
     """The outputs of a program that has states alone, a row per point."""
-    quantities = tuple(TargetVectorEntry(name, "") for name in program.layout.states)
-    outputs = tuple(TargetVectorEntry(name, "") for name in program.entries["outputs"].labels)
+    quantities = tuple(TargetModelVariable(name, "") for name in program.layout.states)
+    outputs = tuple(TargetModelVariable(name, "") for name in program.entries["outputs"].labels)
     model = TargetModelDescription("TinyModel", "", "a test", quantities, (), (), outputs, 1.0, 0.1, 10, ((),), 1e-6)
     none = np.zeros(0)
     files = EMITTERS[target](program, model)

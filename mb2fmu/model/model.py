@@ -35,10 +35,10 @@ from mb2fmu.model.quantity_declarations import (
     ConstraintForce,
     Coordinate,
     DeclaredConstraint,
+    DeclaredVariable,
     Input,
     Output,
     Parameter,
-    Quantity,
     Speed,
     StartKind,
     format_symbol_as_word,
@@ -99,7 +99,7 @@ class Model(
         self.description = description
         self.diagram = diagram
         super().__init__()
-        self.declared: list[Quantity | OutputRequest] = []
+        self.declared: list[DeclaredVariable | OutputRequest] = []
         self.potential: sm.Expr | None = None
         self.default_experiment = DeclaredExperiment()
         self.terminals: list[DeclaredTerminal] = []
@@ -391,7 +391,7 @@ def _quantity_arguments(
     nominal: float | None = None,
     description: str = "",
 ) -> dict[str, Any]:
-    """Return the keyword arguments common to all ``Quantity`` records; bounds and nominals may be SymPy numbers."""
+    """Return the arguments common to all ``DeclaredVariable`` records; bounds and nominals may be SymPy numbers."""
     numbers = {"minimum": minimum, "maximum": maximum, "nominal": nominal}
     return {
         "name": strip_latex(format_symbol_as_word(symbol)) if name is None else name,

@@ -32,7 +32,7 @@ def format_symbol_as_word(symbol: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
+class DeclaredVariable:
     """Fields common to all variables. Numbers are in ``unit`` (not in ``display_unit``)."""
 
     name: str
@@ -50,7 +50,7 @@ MISSING_VALUE = float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter(Quantity):
+class Parameter(DeclaredVariable):
     """A constant of the mechanism.
 
     Attributes:
@@ -71,7 +71,7 @@ class Parameter(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Input(Quantity):
+class Input(DeclaredVariable):
     """A signal from outside: continuous, with the value ``start`` until it is set."""
 
     symbol: sm.Expr
@@ -79,7 +79,7 @@ class Input(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coordinate(Quantity):
+class Coordinate(DeclaredVariable):
     """A generalized coordinate q; ``start`` is kept if ``kind`` is ``fixed``, solved for if it is a ``guess``."""
 
     symbol: sm.Expr
@@ -88,7 +88,7 @@ class Coordinate(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speed(Quantity):
+class Speed(DeclaredVariable):
     """A generalized speed u; ``start`` as for ``Coordinate``. Dependent speeds are solved for from the others."""
 
     symbol: sm.Expr
@@ -97,7 +97,7 @@ class Speed(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuxiliaryState(Quantity):
+class AuxiliaryState(DeclaredVariable):
     """A state z with its own differential equation z' = ``derivative`` (activation, bristle friction, controller)."""
 
     symbol: sm.Expr
@@ -106,14 +106,14 @@ class AuxiliaryState(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConstraintForce(Quantity):
+class ConstraintForce(DeclaredVariable):
     """An unknown (noncontributing) force or torque, made visible by an auxiliary speed; usable in outputs."""
 
     symbol: sm.Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredConstraint(Quantity):
+class DeclaredConstraint(DeclaredVariable):
     """Declarations for one constraint of the mechanics; ``name`` is for messages, no variable of the FMU.
 
     Attributes:
@@ -129,7 +129,7 @@ class DeclaredConstraint(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output(Quantity):
+class Output(DeclaredVariable):
     """A quantity computed from state, inputs, parameters and time.
 
     Attributes:

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, DeclaredVariable, Input, Parameter, Speed
 from mb2fmu.units import display_unit_conversion
 
 
@@ -20,7 +20,7 @@ class _WithDeclarations(Protocol):
     """The attributes of a ``Model`` that are read and replaced here."""
 
     name: str
-    declared: list[Quantity | OutputRequest]
+    declared: list[DeclaredVariable | OutputRequest]
     default_experiment: DeclaredExperiment
     given: Mapping[str, float]
 
@@ -103,7 +103,7 @@ def _copy_with_numbers(model: AnyModel, numbers: Mapping[str, float]) -> AnyMode
     return other
 
 
-def _set_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
+def _set_number(item: DeclaredVariable, numbers: Mapping[str, float]) -> DeclaredVariable:
     """Return an item with the number set for its name, as its value or start."""
     if isinstance(item, Parameter) and item.name in numbers:
         return replace(item, value=numbers[item.name])
@@ -112,7 +112,7 @@ def _set_number(item: Quantity, numbers: Mapping[str, float]) -> Quantity:
     return item
 
 
-def _value_fault(name: str, item: Quantity | None, names: Sequence[str]) -> Fault:
+def _value_fault(name: str, item: DeclaredVariable | None, names: Sequence[str]) -> Fault:
     """Return why a name cannot be given a value."""
     if isinstance(item, Parameter):
         symbols = sorted(map(str, getattr(item.value, "free_symbols", ())))

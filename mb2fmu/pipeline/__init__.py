@@ -54,7 +54,7 @@ from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.target_source_export import (
     export_target_source_code,
-    list_target_source_files,
+    print_target_source_files,
     write_target_source_files,
 )
 from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pages, validation_run
@@ -102,7 +102,7 @@ def export(
     """
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
-    sources = [list_target_source_files(derivation, language) for language in languages]
+    sources = [print_target_source_files(derivation, language) for language in languages]
     built = build(derivation, observer=observer, **building)
     stage = StageStopwatch(observer, built.timings)
     with stage("describe the FMU"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mb2fmu.robots.robot_file_suffixes import MJCF, URDF, is_robot_file
     from mb2fmu.robots.robot_loading import load_robot
     from mb2fmu.robots.tree.mechanism_from_robot import make_robot_mechanism
-    from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+    from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 __all__ = [
     "MJCF",
@@ -32,7 +32,7 @@ __getattr__ = import_on_first_use(
     {
         "robot_file_suffixes": "MJCF URDF is_robot_file",
         "robot_loading": "load_robot",
-        "tree.robot_mechanics": "RobotMechanics",
+        "tree.robot_mechanics_records": "RobotMechanics",
         "tree.mechanism_from_robot": "make_robot_mechanism",
     },
 )

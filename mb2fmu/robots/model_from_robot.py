@@ -17,7 +17,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.flexible_body import FlexibleBody
 from mb2fmu.model.model import Model
-from mb2fmu.model.quantity_declarations import Coordinate, Input, Parameter, Quantity, Speed
+from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Parameter, Speed
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.ignored_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotLoop
@@ -33,12 +33,6 @@ from mb2fmu.robots.joints.inverse_dynamics_setup import (
     request_joint_efforts,
     select_prescribed_joints,
 )
-from mb2fmu.robots.joints.joint_declarations import (
-    JointDeclarations,
-    UniqueVariableNames,
-    declare_joints,
-    drop_infinite_bound,
-)
 from mb2fmu.robots.joints.joint_effort_laws import JointEffortLaws, form_tendon_efforts
 from mb2fmu.robots.joints.joint_friction_and_stops import (
     JointFrictionAndRange,
@@ -48,6 +42,12 @@ from mb2fmu.robots.joints.joint_friction_and_stops import (
     select_bounded_joints,
 )
 from mb2fmu.robots.joints.link_load_inputs import add_requested_loads, declare_load_inputs, make_link_load_signals
+from mb2fmu.robots.joints.robot_joint_variables import (
+    RobotJointVariables,
+    UniqueVariableNames,
+    declare_robot_joint_variables,
+    drop_infinite_bound,
+)
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
 from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_robot_arrays
 from mb2fmu.robots.outputs.robot_link_outputs import (
@@ -59,7 +59,7 @@ from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, build_articulated_tree
 from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
-from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia_and_stability import (
     StartInertiaAndWeight,
     check_massless_joints,
@@ -190,14 +190,14 @@ class _RobotVariables:
     settings: RobotSettings
     tree: RobotPartTree
     gravity: GravityVector
-    joints: JointDeclarations
+    joints: RobotJointVariables
     actuation: JointEffortLaws
     loops: tuple[RobotLoop, ...]
     joints_with_sticking: tuple[JointFrictionAndRange, ...]
     joints_with_stops: tuple[JointFrictionAndRange, ...]
     named_loads: tuple[str, ...]
     load_inputs: tuple[Input, ...]
-    declared: tuple[Quantity, ...]
+    declared: tuple[DeclaredVariable, ...]
     notes: tuple[str, ...]
     flexible: tuple[FlexibleLink, ...]
 
@@ -220,7 +220,7 @@ def _declare_variables(
         names.taken_names |= ARRAY_NAMES
         names.notes.append("arrays are there in FMUs of FMI 3.0 (--fmi 3); FMUs of FMI 2.0 have the scalars")
     parameters, gravity = _declare_gravity(description, settings)
-    joints = declare_joints(description, settings, tree, names)
+    joints = declare_robot_joint_variables(description, settings, tree, names)
     controls, actuation = _declare_actuators(joints)
     passive = find_joint_friction_and_ranges(tree, joints.variables)
     loops = list_robot_loops(description, settings, names.choose_name)
@@ -263,7 +263,7 @@ def _declare_gravity(
     return (parameter,), (x, y, z)
 
 
-def _declare_actuators(joints: JointDeclarations) -> tuple[list[Input], JointEffortLaws]:
+def _declare_actuators(joints: RobotJointVariables) -> tuple[list[Input], JointEffortLaws]:
     """Return the inputs of actuators, and the efforts of actuators and tendons along joints."""
     description, controls = joints.description, list[Input]()
     actuation = JointEffortLaws(joints.list_joint_motions())

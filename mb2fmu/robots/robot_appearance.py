@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Component
 from mb2fmu.robots.description.robot_description import Array, LinkGeometry, Pose, RobotDescription, RobotLink
 from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_mesh_file
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 Y_AXIS: Components = (sm.S.Zero, sm.S.One, sm.S.Zero)
 

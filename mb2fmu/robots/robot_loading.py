@@ -17,7 +17,7 @@ from mb2fmu.robots.model_from_robot import make_model_from_robot
 from mb2fmu.robots.robot_file_suffixes import MJCF, ROBOT_FILE_KINDS, SDF, URDF
 from mb2fmu.robots.robot_settings import RobotSettings, parse_robot_settings, read_robot_settings_file
 from mb2fmu.robots.tree.articulated_tree import SETTINGS_HEADLINE, build_articulated_tree
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 SETTINGS_FILE = "robot.toml"
 

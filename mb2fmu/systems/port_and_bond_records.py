@@ -147,8 +147,8 @@ def _find_feedthrough_inputs(wiring: SystemWiring, output: int) -> tuple[str, ..
     )
 
 
-def list_inputs_with_scaled_links(wiring: SystemWiring) -> tuple[str, ...]:
-    """Return the inputs whose links have a factor or an offset, as ``component.variable``."""
+def list_inputs_with_scaled_connections(wiring: SystemWiring) -> tuple[str, ...]:
+    """Return the inputs whose connections have a factor or an offset, as ``component.variable``."""
     return tuple(wiring.input_name(link.target) for link in wiring.links if (link.factor, link.offset) != (1.0, 0.0))
 
 

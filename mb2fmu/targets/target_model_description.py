@@ -14,8 +14,8 @@ VECTOR_MEANINGS = {"x": "states", "r": "inputs", "p": "parameters", "y": "output
 
 
 @dataclass(frozen=True, slots=True)
-class TargetVectorEntry:
-    """One number of a vector.
+class TargetModelVariable:
+    """A variable of the model in one of the vectors of a target.
 
     Attributes:
         name: In the FMU, as ``bob.x``.
@@ -59,10 +59,10 @@ class TargetModelDescription:
     name: str
     description: str
     origin: str
-    states: tuple[TargetVectorEntry, ...]
-    inputs: tuple[TargetVectorEntry, ...]
-    parameters: tuple[TargetVectorEntry, ...]
-    outputs: tuple[TargetVectorEntry, ...]
+    states: tuple[TargetModelVariable, ...]
+    inputs: tuple[TargetModelVariable, ...]
+    parameters: tuple[TargetModelVariable, ...]
+    outputs: tuple[TargetModelVariable, ...]
     stop: float
     step: float
     steps: int
@@ -75,7 +75,7 @@ class TargetModelDescription:
             raise ValueError(f"{len(self.held)} rows of inputs for {self.steps} steps")
 
     @property
-    def vectors(self) -> dict[str, tuple[TargetVectorEntry, ...]]:
+    def vectors(self) -> dict[str, tuple[TargetModelVariable, ...]]:
         """What stands in each vector, by its letter (:data:`VECTOR_MEANINGS`)."""
         return dict(zip(VECTOR_MEANINGS, (self.states, self.inputs, self.parameters, self.outputs), strict=True))
 

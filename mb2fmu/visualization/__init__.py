@@ -21,7 +21,7 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.visualization.animation_page import (
         AnimationPageElement,
-        ReferenceOverlay,
+        ReferenceOverlayLabel,
         render_animation_element,
         render_animation_page,
         render_print_picture,
@@ -49,7 +49,7 @@ __all__ = [
     "AnimationPageElement",
     "Drawing",
     "PlotSignals",
-    "ReferenceOverlay",
+    "ReferenceOverlayLabel",
     "Scene",
     "StateTrajectory",
     "TriangleMesh",
@@ -71,7 +71,8 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "animation_page": (
-            "AnimationPageElement ReferenceOverlay render_animation_element render_animation_page render_print_picture"
+            "AnimationPageElement ReferenceOverlayLabel render_animation_element render_animation_page "
+            "render_print_picture"
         ),
         "scene.drawing_from_scene": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",

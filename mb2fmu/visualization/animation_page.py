@@ -34,8 +34,8 @@ _ELEMENT_CHARACTERS, _CHARACTERS_PER_TIME = 4_000, 12  # characters: of the elem
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceOverlay:
-    """Meaning of the pale second picture."""
+class ReferenceOverlayLabel:
+    """Name of the pale second picture in the legend."""
 
     name: str = "reference"
 
@@ -62,7 +62,7 @@ def render_animation_element(
     signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    overlay: ReferenceOverlay | None = None,
+    overlay: ReferenceOverlayLabel | None = None,
     limit: int | None = None,
     autoplay: bool = False,
     live: str = "",
@@ -75,7 +75,7 @@ def render_animation_element(
         signals: For the plot, over the drawing's times; those ``shown`` and the first others can be chosen, up to
             ``MAX_PLOTTED_VARIABLES``.
         shown: Which of them are shown at first; none named: the first three.
-        overlay: What ``drawing.reference_poses`` are.
+        overlay: Name of what ``drawing.reference_poses`` are.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system requests calm.
         live: An FMU that runs in the page, as :func:`format_script_safe_json` writes it; empty: none. Its room is not
@@ -100,7 +100,7 @@ def render_animation_element(
     if room is not None:
         drawing = replace(drawing, meshes=decimate_meshes_to_size(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
-    data = _form_viewer_data(drawing, signals, touches, shown, overlay or ReferenceOverlay(), room)
+    data = _form_viewer_data(drawing, signals, touches, shown, overlay or ReferenceOverlayLabel(), room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
         data=Markup(_format_script_safe_json(data)),  # noqa: S704 (no "<" is left in it)
@@ -134,7 +134,7 @@ def render_animation_page(
     signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    overlay: ReferenceOverlay | None = None,
+    overlay: ReferenceOverlayLabel | None = None,
     description: str = "",
     limit: int | None = None,
     live: str = "",
@@ -168,7 +168,7 @@ def _form_viewer_data(
     signals: PlotSignals | None,
     touches: ContactOverlay | None,
     shown: tuple[str, ...],
-    overlay: ReferenceOverlay,
+    overlay: ReferenceOverlayLabel,
     limit: int | None,
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""

@@ -53,8 +53,8 @@ _SYSTEM_LIBRARIES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutableImage:
-    """One executable image of a library.
+class ParsedSharedLibrary:
+    """What one image of a shared library declares; a fat Mach-O has several images.
 
     Attributes:
         file_format: ``ELF``, ``PE`` or ``MachO``.
@@ -75,7 +75,7 @@ class ExecutableImage:
     search_paths: tuple[str, ...] = ()
 
 
-def read_executable_images(content: bytes) -> tuple[ExecutableImage, ...]:
+def parse_shared_library(content: bytes) -> tuple[ParsedSharedLibrary, ...]:
     """Return all images of a library: several in a fat Mach-O; none if it is no library at all."""
     import lief  # slow to load, and the trying process hardly ever needs it
 
@@ -99,7 +99,7 @@ def _processor_name(value: object) -> str:
     return _PROCESSOR_NAMES.get(name, name)
 
 
-def _read_elf_image(binary: lief.ELF.Binary) -> ExecutableImage:
+def _read_elf_image(binary: lief.ELF.Binary) -> ParsedSharedLibrary:
     """Return what a Linux library exports, imports and needs, the newest glibc version among it."""
     import lief
 
@@ -117,7 +117,7 @@ def _read_elf_image(binary: lief.ELF.Binary) -> ExecutableImage:
     search_paths += [
         str(entry.rpath) for entry in binary.dynamic_entries if isinstance(entry, lief.ELF.DynamicEntryRpath)
     ]
-    return ExecutableImage(
+    return ParsedSharedLibrary(
         "ELF",
         _processor_name(binary.header.machine_type),
         frozenset(str(item.name) for item in binary.exported_symbols),
@@ -128,10 +128,10 @@ def _read_elf_image(binary: lief.ELF.Binary) -> ExecutableImage:
     )
 
 
-def _read_pe_image(binary: lief.PE.Binary) -> ExecutableImage:
+def _read_pe_image(binary: lief.PE.Binary) -> ParsedSharedLibrary:
     """Return what a Windows library exports, imports and needs."""
     exports = binary.get_export()
-    return ExecutableImage(
+    return ParsedSharedLibrary(
         "PE",
         _processor_name(binary.header.machine),
         frozenset(str(item.name) for item in exports.entries) if exports else frozenset(),
@@ -140,13 +140,13 @@ def _read_pe_image(binary: lief.PE.Binary) -> ExecutableImage:
     )
 
 
-def _read_macho_image(binary: lief.MachO.Binary) -> ExecutableImage:
+def _read_macho_image(binary: lief.MachO.Binary) -> ParsedSharedLibrary:
     """Return what a macOS library exports, imports and needs; its own name is not a need."""
     import lief
 
     own_library = binary[lief.MachO.LoadCommand.TYPE.ID_DYLIB]
     own_name = own_library.name if isinstance(own_library, lief.MachO.DylibCommand) else None
-    return ExecutableImage(
+    return ParsedSharedLibrary(
         "MachO",
         _processor_name(binary.header.cpu_type),
         frozenset(str(item.name).removeprefix("_") for item in binary.exported_symbols),
@@ -260,7 +260,7 @@ def _check_library(
     content: bytes, place: str, expected: tuple[str, str], description: DescribedModel, identifier: str
 ) -> Iterator[RuleViolation]:
     """Yield faults of a library: format, machine, symbols, dependencies, glibc, absolute search paths."""
-    images = read_executable_images(content)
+    images = parse_shared_library(content)
     if not images:
         yield RuleViolation("binary.format", f"is no {expected[0]} library", place)
     machines = {image.machine for image in images}
@@ -289,7 +289,7 @@ def _check_library(
 
 
 def _check_symbols(
-    image: ExecutableImage, place: str, description: DescribedModel, interfaces: frozenset[str], identifier: str
+    image: ParsedSharedLibrary, place: str, description: DescribedModel, interfaces: frozenset[str], identifier: str
 ) -> Iterator[RuleViolation]:
     """Yield functions of the standard that are not exported, and exported names that are none."""
     functions = list_fmi_functions(description.version)

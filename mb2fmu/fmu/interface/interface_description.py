@@ -70,7 +70,7 @@ from mb2fmu.fmu.interface.physical_quantities import map_units_to_quantity_types
 from mb2fmu.fmu.interface.power_terminals import form_fmu_terminals
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment, DeclaredModelContent
-from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Parameter, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, DeclaredVariable, Parameter, Speed
 from mb2fmu.units import derive_rate_unit, display_unit_conversion, parse_unit
 from mb2fmu.version import __version__
 
@@ -494,7 +494,7 @@ class _VariableDescriber:
                 index=i,
             )
 
-    def _derivative(self, of: Quantity, source: VariableSource, index: int, state: str | None) -> FmuVariable:
+    def _derivative(self, of: DeclaredVariable, source: VariableSource, index: int, state: str | None) -> FmuVariable:
         """Return a derivative; `state` names the state that it belongs to, None if there is none."""
         return FmuVariable(
             name=f"der({of.name})",
@@ -536,7 +536,7 @@ class _VariableDescriber:
         return {entry: [described[id(each)] for each in several] for entry, several in found.items()}
 
 
-def _describe_quantity(quantity: Quantity, source: VariableSource, index: int) -> FmuVariable:
+def _describe_quantity(quantity: DeclaredVariable, source: VariableSource, index: int) -> FmuVariable:
     """Return an output with the attributes common to all quantities."""
     return FmuVariable(
         name=quantity.name,

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from mb2fmu.errors import Fault
 from mb2fmu.model.quantity_declarations import (
-    Quantity,
+    DeclaredVariable,
 )
 
 
-def find_declared_value_bound_faults(item: Quantity, value: float) -> Iterator[Fault]:
+def find_declared_value_bound_faults(item: DeclaredVariable, value: float) -> Iterator[Fault]:
     """Yield a fault if a value, in the quantity's unit, lies outside of its bounds."""
     low, high = item.minimum, item.maximum
     if not _is_within_bounds(value, low, high):

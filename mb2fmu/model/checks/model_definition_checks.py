@@ -62,10 +62,10 @@ from mb2fmu.model.quantity_declarations import (
     ConstraintForce,
     Coordinate,
     DeclaredConstraint,
+    DeclaredVariable,
     Input,
     Output,
     Parameter,
-    Quantity,
     Speed,
     format_symbol_as_word,
 )
@@ -86,7 +86,7 @@ MAX_STEPS = 1_000_000
 
 MAX_NAME_LENGTH = 200
 """Characters of a model's name: file systems take 255 bytes, and FMI's identifiers are longer by a prefix."""
-DeclaredKind = TypeVar("DeclaredKind", bound=Quantity)
+DeclaredKind = TypeVar("DeclaredKind", bound=DeclaredVariable)
 
 
 def _model_experiment_faults(model: Model) -> Iterator[Fault]:
@@ -384,7 +384,7 @@ def _declaration_faults(model: Model) -> Iterator[Fault]:
     yield from _duplicate_name_faults(model)
 
 
-def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
+def _symbol_kind_faults(item: DeclaredVariable) -> Iterator[Fault]:
     """Yield symbols of the wrong kind: parameters are symbols, all others functions of time."""
     symbol = getattr(item, "symbol", None)
     if symbol is None or isinstance(item, ConstraintForce):
@@ -410,7 +410,7 @@ def _symbol_kind_faults(item: Quantity) -> Iterator[Fault]:
         yield Fault(f"{symbol} is declared as {_add_article(kind)}, but is no function of time", item.where, remedy)
 
 
-def _unit_faults(item: Quantity) -> Iterator[Fault]:
+def _unit_faults(item: DeclaredVariable) -> Iterator[Fault]:
     """Yield units that cannot be read, and a display unit of another dimension."""
     units = []
     for text in (item.unit, *([] if item.display_unit is None else [item.display_unit])):
@@ -428,7 +428,7 @@ def _unit_faults(item: Quantity) -> Iterator[Fault]:
         yield Fault(what, item.where, f"take a display unit that measures what {unit.name} does, or none")
 
 
-def _number_faults(item: Quantity) -> Iterator[Fault]:
+def _number_faults(item: DeclaredVariable) -> Iterator[Fault]:
     """Yield numbers that are not finite, crossed bounds, values outside of them, and nominals not above zero."""
     numbers = {"min": item.minimum, "max": item.maximum, "nominal": item.nominal, "start value": _start_value(item)}
     if isinstance(item, Parameter):
@@ -447,7 +447,7 @@ def _number_faults(item: Quantity) -> Iterator[Fault]:
         yield Fault(f"the nominal of {item.name} is {item.nominal}", item.where, "a typical magnitude is > 0")
 
 
-def _start_value(item: Quantity) -> float | None:
+def _start_value(item: DeclaredVariable) -> float | None:
     """Return an item's start value; None for outputs and for calculated parameters, which are checked later."""
     value = getattr(item, "value", getattr(item, "start", None))
     return None if isinstance(value, sm.Basic) else value
@@ -455,7 +455,7 @@ def _start_value(item: Quantity) -> float | None:
 
 def _duplicate_symbol_faults(model: Model) -> Iterator[Fault]:
     """Yield symbols that are declared twice, or differ in their assumptions only."""
-    first: dict[Any, Quantity] = {}
+    first: dict[Any, DeclaredVariable] = {}
     for item in model.declared:
         symbol = getattr(item, "symbol", None)
         if symbol is None:
@@ -575,7 +575,7 @@ def _is_pair(load: Any) -> bool:
     return isinstance(load, tuple) and len(load) == 2 and isinstance(load[0], Point) and isinstance(load[1], Vector)
 
 
-def _kind_name(item: Quantity) -> str:
+def _kind_name(item: DeclaredVariable) -> str:
     """Return what a declared item is called in messages."""
     words = {"AuxiliaryState": "state", "ConstraintForce": "constraint force"}
     return words.get(type(item).__name__, type(item).__name__.lower())

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 
-from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.model.source_location import find_user_source_line
 
 PointAndFrame: TypeAlias = tuple[Point, ReferenceFrame]
@@ -134,7 +134,7 @@ OUTPUT_KINDS: Mapping[OutputKind, OutputKindDefinition] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutputRequest(Quantity):
+class OutputRequest(DeclaredVariable):
     """A one-line output: a kinematic, load or energy quantity that the mechanism can compute.
 
     Attributes:
@@ -166,7 +166,7 @@ class OutputRequest(Quantity):
 class OutputDeclarations:
     """The ``output_…`` calls of a ``Model``."""
 
-    declared: list[Quantity | OutputRequest]
+    declared: list[DeclaredVariable | OutputRequest]
 
     def output_position(
         self, name: str, point: Point, *, relative_to: Point | None = None, expressed_in: ReferenceFrame | None = None

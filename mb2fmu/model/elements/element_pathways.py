@@ -35,7 +35,7 @@ def form_link_point_distance(
     return length, sm.Add(*(x * v for x, v in zip(way, speed, strict=True))) / length
 
 
-def make_link_pull_forces(
+def make_link_point_pair_forces(
     on: tuple[NamedFramePoint, NamedFramePoint], mechanics: RecordBasedMechanics, pull: sm.Expr
 ) -> list[RecordedLoad]:
     """Return the forces that draw two points of links together; none on what stands still."""

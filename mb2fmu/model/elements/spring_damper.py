@@ -18,7 +18,7 @@ from mb2fmu.model.elements.element_pathways import (
     form_link_point_distance,
     is_link_point_pair,
     is_point_pair,
-    make_link_pull_forces,
+    make_link_point_pair_forces,
 )
 from mb2fmu.model.sources.frame_and_point_restoration import restore_frames_and_points
 from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint, RecordBasedMechanics
@@ -100,7 +100,7 @@ class SpringDamper(NamedElement):
             effort, unit, at = "force", "N", "m"
         elif isinstance(model.mechanics, RecordBasedMechanics) and is_link_point_pair(self.on):
             stretch, pull = self._pull(model, *form_link_point_distance(self.on, model.mechanics), ("m", "N"))
-            model.add_loads(*make_link_pull_forces(self.on, model.mechanics, pull))
+            model.add_loads(*make_link_point_pair_forces(self.on, model.mechanics, pull))
             effort, unit, at = "force", "N", "m"
         else:
             place = make_element_attachment(self.on, model)

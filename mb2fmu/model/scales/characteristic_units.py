@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, DeclaredVariable, Input, Speed
 from mb2fmu.units import BASE_UNITS, parse_unit
 
 Floats = npt.NDArray[np.float64]
@@ -65,7 +65,7 @@ class CharacteristicUnits:
         exponent = sum(e * log for e, log in zip(parsed.exponents, self.logarithms, strict=True))
         return math.exp(exponent) / parsed.factor
 
-    def typical(self, quantity: Quantity) -> float:
+    def typical(self, quantity: DeclaredVariable) -> float:
         """Return the ``nominal`` of a quantity; otherwise the natural magnitude of its unit."""
         return quantity.nominal if quantity.nominal is not None else self.magnitude(quantity.unit)
 

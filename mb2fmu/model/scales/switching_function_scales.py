@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
 from mb2fmu.units import BASE_UNITS, parse_unit
 
@@ -61,7 +61,7 @@ class _SamplePoint:
 
 
 def estimate_switching_scales(
-    definition: DeclaredModelContent, states: Sequence[Quantity], surfaces: SwitchingFunctions, count: int
+    definition: DeclaredModelContent, states: Sequence[DeclaredVariable], surfaces: SwitchingFunctions, count: int
 ) -> tuple[float, ...]:
     """Return the size of each switching function in base units: a power of two > 0; 1 where numbers do not show it.
 

@@ -61,8 +61,8 @@ def format_script_line(name: str, line: int) -> str:
     return f"{base}:{line}"
 
 
-def instrument_functions(tree: ast.Module) -> ast.Module:
-    """Return the statements with each function telling its local variables when it ends."""
+def add_local_variable_recording(tree: ast.Module) -> ast.Module:
+    """Return the statements with each function recording its local variables when it ends."""
     noting: ast.Module = _LocalsRecorder().visit(tree)
     return ast.fix_missing_locations(noting)
 

@@ -36,8 +36,8 @@ from mb2fmu.model.script_import.observed_script_values import (
 from mb2fmu.model.script_import.script_instrumentation import (
     NOTE_FUNCTION,
     ScriptCodePart,
+    add_local_variable_recording,
     format_script_line,
-    instrument_functions,
     read_script_parts,
 )
 from mb2fmu.model.script_import.script_mechanics_makers import call_script_mechanics_makers
@@ -149,7 +149,7 @@ def _top_level_line(step: TracebackType | None, path: Path) -> tuple[str, int] |
 def _run_parts(parts: Sequence[ScriptCodePart], variables: dict[str, Any], noted: CreatedScriptMechanics) -> str:
     """Run the script's code; return what was called that the script does not call itself."""
     for part in parts:
-        exec(compile(instrument_functions(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
+        exec(compile(add_local_variable_recording(part.tree), part.name, "exec"), variables)  # noqa: S102 - the user's script
     return "" if noted.objects else call_script_mechanics_makers(parts, variables, noted)
 
 

@@ -151,10 +151,10 @@ class RightHandSide:
         """
         from mb2fmu.deferred_imports import require_packages
         from mb2fmu.targets.jax import print_jax_module
-        from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
+        from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
-        def name(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> tuple[TargetVectorEntry, ...]:
-            return tuple(TargetVectorEntry(*each) for each in zip(names, repeat(""), values.tolist(), strict=False))
+        def name(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> tuple[TargetModelVariable, ...]:
+            return tuple(TargetModelVariable(*each) for each in zip(names, repeat(""), values.tolist(), strict=False))
 
         model = TargetModelDescription(
             name="Equations",
@@ -163,7 +163,7 @@ class RightHandSide:
             states=name(self.states, self.x0),
             inputs=name(self.inputs, self.r0),
             parameters=name(self.parameters, self.p0),
-            outputs=tuple(TargetVectorEntry(each, "") for each in self.output_names),
+            outputs=tuple(TargetModelVariable(each, "") for each in self.output_names),
             stop=0.0,
             step=0.0,
             steps=1,

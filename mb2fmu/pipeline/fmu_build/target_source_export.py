@@ -25,7 +25,7 @@ from mb2fmu.pipeline.derivation.event_requirements import (
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
@@ -74,10 +74,10 @@ def form_target_model_description(derivation: DerivationResult) -> TargetModelDe
     if "initialize" in program.entries and program.entries["initialize"].results:
         x0 = evaluation.make_evaluator(program, "initialize")(0.0, x0, run.inputs[0], p0)
 
-    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[TargetVectorEntry, ...]:
+    def quantities(source: VariableSource, values: Sequence[float]) -> tuple[TargetModelVariable, ...]:
         found = sorted(interface.variables_from_sources(source), key=lambda variable: variable.index)
         return tuple(
-            TargetVectorEntry(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
+            TargetModelVariable(v.name, v.unit, float(value), v.nominal, v.minimum, v.maximum, v.description)
             for v, value in zip(found, values, strict=True)
         )
 
@@ -88,7 +88,7 @@ def form_target_model_description(derivation: DerivationResult) -> TargetModelDe
         states=quantities("state", x0.tolist()),
         inputs=quantities("input", r0.tolist()),
         parameters=quantities("parameter", p0.tolist()),
-        outputs=tuple(TargetVectorEntry(o.name, o.unit) for o in derivation.equations.outputs),
+        outputs=tuple(TargetModelVariable(o.name, o.unit) for o in derivation.equations.outputs),
         stop=float(run.time[-1]),
         step=run.step,
         steps=len(run.inputs),
@@ -109,14 +109,14 @@ def _print_modelica(derivation: DerivationResult) -> InMemoryFileTree:
     """Print one flat Modelica model without libraries: parameters, inputs, states with start values, equations."""
     from mb2fmu.targets import modelica
 
-    connections = tuple(
-        modelica.FlangeConnection(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
+    terminals = tuple(
+        modelica.TerminalVariables(terminal.name, tuple((m.name, m.variable, m.kind) for m in terminal.members))
         for terminal in form_native_fmi3_interface(derivation).terminals
     )
     return modelica.emit_modelica_file(
         _add_modelica_modes(derivation),
         form_target_model_description(derivation),
-        connections,
+        terminals,
         _sampled_event_times(derivation),
     )
 
@@ -234,10 +234,10 @@ def export_target_source_code(derivation: DerivationResult, target: str, folder:
     """
     from mb2fmu.fmu import package
 
-    return package.write_file_tree(list_target_source_files(derivation, target), Path(folder))
+    return package.write_file_tree(print_target_source_files(derivation, target), Path(folder))
 
 
-def list_target_source_files(derivation: DerivationResult, target: str) -> InMemoryFileTree:
+def print_target_source_files(derivation: DerivationResult, target: str) -> InMemoryFileTree:
     """Return the files that :func:`write_target_source_files` would write.
 
     Raises:

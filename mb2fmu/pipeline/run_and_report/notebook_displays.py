@@ -19,7 +19,7 @@ from mb2fmu.pipeline.simulation.simulation_trajectories import (
 )
 
 if TYPE_CHECKING:
-    from mb2fmu.model.quantity_declarations import Quantity
+    from mb2fmu.model.quantity_declarations import DeclaredVariable
 
 _ANIMATION_FRAME_HEIGHT, _REPORT_FRAME_HEIGHT = 760, 640
 _HEIGHT_SENDER_SCRIPT = """const tell = () => {
@@ -63,7 +63,7 @@ def _render_model(model: Model) -> str:
     return f"<h4>{escape(model.name)}</h4><p>{escape(model.description)}</p>{drawing}{table}"
 
 
-def _format_declaration_row(item: Quantity) -> str:
+def _format_declaration_row(item: DeclaredVariable) -> str:
     """Return the table row (HTML) of a declared quantity: name, kind, value, unit, description."""
     kind = _DECLARATION_KIND_NAMES.get(type(item).__name__, type(item).__name__.lower())
     return (
@@ -150,7 +150,7 @@ def _format_final_values(simulated: SimulationTrajectories) -> str:
     return f"<table>{head}{rows}</table>"
 
 
-def _format_quantity_value(item: Quantity) -> str:
+def _format_quantity_value(item: DeclaredVariable) -> str:
     """Return the value or start of a quantity as text; empty where it has neither."""
     value = getattr(item, "value", getattr(item, "start", ""))
     return f"{value:g}" if isinstance(value, float) else str(value)

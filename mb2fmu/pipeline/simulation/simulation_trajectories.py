@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.model.quantity_declarations import Output, Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable, Output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -284,7 +284,7 @@ class ModelSimulation(SimulationTrajectories):
         """Ranges of the model's variables."""
         d = self.derivation.definition
         outputs = (each for each in self.derivation.checked.outputs if isinstance(each, Output))
-        items: tuple[Quantity, ...] = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs, *outputs)
+        items: tuple[DeclaredVariable, ...] = (*d.coordinates, *d.speeds, *d.auxiliary_states, *d.inputs, *outputs)
         return {each.name: (each.minimum, each.maximum) for each in items}
 
     def drawing(self) -> Drawing:

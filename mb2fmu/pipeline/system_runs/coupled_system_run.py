@@ -35,7 +35,7 @@ from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMaste
 from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
 from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
-from mb2fmu.systems.port_and_bond_records import list_inputs_with_scaled_links
+from mb2fmu.systems.port_and_bond_records import list_inputs_with_scaled_connections
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
@@ -290,7 +290,7 @@ def run_coupled_system(
                 run.stepping.step,
                 run.stop,
                 wanted,
-                list_inputs_with_scaled_links(joined.wiring),
+                list_inputs_with_scaled_connections(joined.wiring),
             )
     with stage("report"):
         page = render_system_page(joined, motion, truth, answers)

@@ -11,7 +11,7 @@ from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, Fm
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.formulation_table import METHOD_TITLES
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Quantity, Speed
+from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, DeclaredVariable, Input, Parameter, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier
 from mb2fmu.report.number_format import format_declared_number
 from mb2fmu.report.pages.report_page_records import FmuVariableRow, ReportFact
@@ -111,7 +111,7 @@ def list_variable_rows(interface: FmuInterface, definition: DeclaredModelContent
 
 def list_declared_variable_rows(definition: DeclaredModelContent) -> tuple[FmuVariableRow, ...]:
     """Return one row per declared variable, for an FMU about which nothing else is known."""
-    roles: tuple[tuple[str, tuple[Quantity, ...]], ...] = (
+    roles: tuple[tuple[str, tuple[DeclaredVariable, ...]], ...] = (
         ("parameter", definition.parameters),
         ("input", definition.inputs),
         ("coordinate", definition.coordinates),
@@ -199,7 +199,7 @@ def _format_symbol(symbols: Mapping[str, str], name: str, dots: int = 0) -> Mark
     return Markup(f"<math>{format_mathml_identifier(symbols[name], dots)}</math>")  # noqa: S704 (identifier escapes)
 
 
-def _format_start_value(record: Quantity) -> str:
+def _format_start_value(record: DeclaredVariable) -> str:
     """Return a start value as text."""
     value = getattr(record, "start", getattr(record, "value", ""))
     return format_declared_number(value) if isinstance(value, float) else str(value)
@@ -216,7 +216,7 @@ def _describe_role(variable: FmuVariable) -> str:
     return f"{role}, fixed" if variable.causality == "parameter" and variable.variability == "fixed" else role
 
 
-def _format_bounds(record: FmuVariable | Quantity) -> str:
+def _format_bounds(record: FmuVariable | DeclaredVariable) -> str:
     """Return the bounds as text, such as 0 … 1 or ≥ 0; empty without any."""
     low, high = record.minimum, record.maximum
     if low is not None and high is not None:

@@ -10,7 +10,7 @@ from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_display_names import format_name_list
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
-from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols
 
 
 def describe_ignored_features(

@@ -14,7 +14,7 @@ from mb2fmu.model.sources.record_based_mechanics import NamedJoint
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
-from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols
 
 _PLANT_REMEDY = "leave --as out, and let the plant have what a motion takes as outputs: --with inverse-dynamics"
 

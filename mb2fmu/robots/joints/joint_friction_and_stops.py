@@ -13,7 +13,7 @@ import numpy as np
 
 from mb2fmu.model.elements import CoulombFriction, HardStop
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
-from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols
 
 STOP_RATE = 200.0
 """rad/s; of the vibration of a joint on its stop, the other joints being held: an impact takes some 16 ms."""

@@ -15,7 +15,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.quantity_declarations import Input, Speed
 from mb2fmu.robots.robot_settings import JointSpaceWord, RobotSettings
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 _LINEAR_JACOBIAN_UNITS = {True: "m", False: "1"}
 _ANGULAR_JACOBIAN_UNITS = {True: "1", False: "rad/m"}

@@ -19,7 +19,7 @@ from mb2fmu.model.model import Model
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFramePoint
 from mb2fmu.robots.robot_settings import RequestedFrameOutput
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 
 def find_reaction_setting_faults(mechanics: RobotMechanics) -> Iterator[Fault]:

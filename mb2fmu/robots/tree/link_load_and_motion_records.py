@@ -8,7 +8,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Kine
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap, plain_symbols
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 
 def read_link_loads(

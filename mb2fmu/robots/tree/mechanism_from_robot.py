@@ -57,7 +57,7 @@ from mb2fmu.robots.tree.loop_constraint_rows import (
     form_loop_velocity_constraints,
 )
 from mb2fmu.robots.tree.robot_contacts import add_contacts_and_latches
-from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols, RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
 
 
 def make_robot_mechanism(definition: CheckedModel) -> Mechanism:

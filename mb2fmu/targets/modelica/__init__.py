@@ -9,6 +9,6 @@ anything about variables, and must not change the equations; what Modelica canno
 """
 
 from mb2fmu.targets.modelica.modelica_file import SampledEventTimes, emit_modelica_file
-from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection
+from mb2fmu.targets.modelica.modelica_flanges import TerminalVariables
 
-__all__ = ["FlangeConnection", "SampledEventTimes", "emit_modelica_file"]
+__all__ = ["SampledEventTimes", "TerminalVariables", "emit_modelica_file"]

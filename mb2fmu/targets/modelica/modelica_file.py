@@ -15,10 +15,10 @@ from mb2fmu.compiler.program.scalar_program import PiecewisePolynomial, ScalarPr
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.targets.modelica.modelica_flanges import FlangeConnection, form_modelica_flanges
+from mb2fmu.targets.modelica.modelica_flanges import TerminalVariables, form_modelica_flanges
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modelica_modes_and_events, make_modelica_mode_identifiers
 from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 from mb2fmu.units import parse_unit
 
 _RESERVED_WORDS = frozenset(
@@ -87,7 +87,7 @@ class SampledEventTimes:
 def emit_modelica_file(
     program: ScalarProgram,
     model: TargetModelDescription,
-    connections: Sequence[FlangeConnection] = (),
+    terminals: Sequence[TerminalVariables] = (),
     sampled_events: Mapping[int, SampledEventTimes] = MappingProxyType({}),
 ) -> InMemoryFileTree:
     """Print the file.
@@ -95,7 +95,7 @@ def emit_modelica_file(
     Args:
         program: With the entry points ``rhs`` and ``outputs``; frozen if friction sticks, without events of its own.
         model: Names, units, start values, experiment.
-        connections: Terminals.
+        terminals: Those of the FMU.
         sampled_events: Number of an event of the model's own that comes at set times → when; the others have
             conditions.
 
@@ -138,7 +138,7 @@ def emit_modelica_file(
     files = {f"{model.name}.mo": _make_template_environment().get_template("model.mo.jinja").render(**context).encode()}
     taken = {q.name: name for name, q in zip(inputs, model.inputs, strict=True)}
     given = {q.name: name for name, q in zip((*states, *outputs), (*model.states, *model.outputs), strict=True)}
-    if flanges := form_modelica_flanges(connections, taken, given):
+    if flanges := form_modelica_flanges(terminals, taken, given):
         text = _make_template_environment().get_template("flanges.mo.jinja").render(**context, flanges=flanges)
         files[f"{model.name}Flanges.mo"] = text.encode()
     return InMemoryFileTree(files)
@@ -200,7 +200,7 @@ def _format_string(value: str) -> str:
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _format_attributes(quantity: TargetVectorEntry, start: str = "") -> str:
+def _format_attributes(quantity: TargetModelVariable, start: str = "") -> str:
     """Return ``(unit = "m", start = 1.0, …)``."""
     return (
         f"({', '.join(_list_attributes(quantity, start))})"
@@ -209,7 +209,7 @@ def _format_attributes(quantity: TargetVectorEntry, start: str = "") -> str:
     )
 
 
-def _list_attributes(quantity: TargetVectorEntry, start: str) -> Iterator[str]:
+def _list_attributes(quantity: TargetModelVariable, start: str) -> Iterator[str]:
     """Yield the attributes of a variable: quantity, unit, start, bounds, nominal; those it has."""
     if quantity.unit in _SI_TYPES_BY_UNIT:
         yield f"quantity = {_format_string(_SI_TYPES_BY_UNIT[quantity.unit])}"

@@ -11,7 +11,7 @@ MemberKind = Literal["signal", "inflow", "outflow"]
 
 
 @dataclass(frozen=True, slots=True)
-class FlangeConnection:
+class TerminalVariables:
     """Variables that are connected together, as in a terminal of the FMU.
 
     Attributes:
@@ -45,14 +45,14 @@ _FLANGE_TYPES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
 
 
 def form_modelica_flanges(
-    connections: Sequence[FlangeConnection], inputs: Mapping[str, str], others: Mapping[str, str]
+    terminals: Sequence[TerminalVariables], inputs: Mapping[str, str], others: Mapping[str, str]
 ) -> FlangeModelContent | None:
     """Return flanges for terminals that form a power bond (effort and position) of which one is an input.
 
     The effort of a flange is positive into the component, as an ``inflow`` is.
 
     Args:
-        connections: Terminals.
+        terminals: Those of the FMU.
         inputs: Name in the FMU → identifier in the flat model; likewise ``others``.
         others: States and outputs.
 
@@ -62,8 +62,8 @@ def form_modelica_flanges(
     flanges: list[tuple[str, str, str]] = []
     equations: list[str] = []
     used = set[str]()
-    for connection in connections:
-        members = {name: (variable, kind) for name, variable, kind in connection.members}
+    for terminal in terminals:
+        members = {name: (variable, kind) for name, variable, kind in terminal.members}
         for (effort, place), (package, rate) in _FLANGE_TYPES.items():
             if effort not in members or place not in members:
                 continue
@@ -84,5 +84,5 @@ def form_modelica_flanges(
                     used.add(inputs[velocity])
             else:
                 continue
-            flanges.append((package, name, connection.name))
+            flanges.append((package, name, terminal.name))
     return FlangeModelContent(tuple(flanges), tuple(equations), frozenset(used)) if flanges else None

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
@@ -153,12 +153,12 @@ class _PointChooser:
         self._least_singular_value = float(np.min(singular_values[: self._independent_rows], initial=1.0))
         free = [p for p in definition.parameters if not p.calculated]
         speeds = definition.speeds
-        states: list[Quantity] = [
+        states: list[DeclaredVariable] = [
             *definition.coordinates, *(speeds[i] for i in reference.numeric.equations.u_independent),
             *definition.auxiliary_states,
         ]  # fmt: skip
         largest_inputs = np.max(np.abs(run.inputs), axis=0)
-        self._quantities: dict[Slot, tuple[Quantity, list[float]]] = {}
+        self._quantities: dict[Slot, tuple[DeclaredVariable, list[float]]] = {}
         for k, parameter in enumerate(free):
             if parameter.name in settable:
                 values = _choose_values(parameter, float(self._parameters[k]), abs(float(self._parameters[k])) or 1.0)
@@ -182,7 +182,7 @@ class _PointChooser:
             point is not None and not np.array_equal(point.expected.values, unmoved.expected.values) for point in moved
         )
 
-    def _choose_state_values(self, state: Quantity, index: int) -> list[float]:
+    def _choose_state_values(self, state: DeclaredVariable, index: int) -> list[float]:
         """Return values of a state far from where it was."""
         if state.unit == "rad":
             values = [float(self._x[index]) + angle for angle in _FAR_ANGLES_RAD]
@@ -290,7 +290,7 @@ def _kinetic_energy(
         return math.nan
 
 
-def _choose_values(quantity: Quantity, value: float, size: float) -> list[float]:
+def _choose_values(quantity: DeclaredVariable, value: float, size: float) -> list[float]:
     """Return the values of a parameter or input: zero, the other sign and large, or bounds."""
     proposed_values = [
         _LARGE_FACTOR * (value or size),
@@ -303,7 +303,7 @@ def _choose_values(quantity: Quantity, value: float, size: float) -> list[float]
     return [each for each in dict.fromkeys(values) if each != value]
 
 
-def _within_bounds(quantity: Quantity, value: float) -> float:
+def _within_bounds(quantity: DeclaredVariable, value: float) -> float:
     """Return the value, or the bound that it is beyond."""
     low = -math.inf if quantity.minimum is None else quantity.minimum
     high = math.inf if quantity.maximum is None else quantity.maximum

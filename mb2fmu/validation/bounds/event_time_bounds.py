@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.indeterminate_friction import find_indeterminate_friction_signs
+from mb2fmu.validation.bounds.indeterminate_friction_modes import find_indeterminate_friction_signs
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_integration import LocatedEvent

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import Input, Parameter, Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable, Input, Parameter
 from mb2fmu.model.scales.characteristic_units import CharacteristicUnits, estimate_characteristic_units
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
@@ -184,7 +184,7 @@ def _choose_size_for_zero_parameter(
     return scale_of_change.parameter_change(index, probe if parameter.maximum is None else -probe) or typical_size
 
 
-def mirror_perturbed_value_into_bounds(quantity: Quantity, value: float, target: float) -> float:
+def mirror_perturbed_value_into_bounds(quantity: DeclaredVariable, value: float, target: float) -> float:
     """Return the target, mirrored at the value or moved half-way to the bound where it lies outside of the bounds."""
     low = -math.inf if quantity.minimum is None else quantity.minimum
     high = math.inf if quantity.maximum is None else quantity.maximum
@@ -197,7 +197,7 @@ def mirror_perturbed_value_into_bounds(quantity: Quantity, value: float, target:
 def choose_start_perturbations(definition: DeclaredModelContent, reference: ReferenceRun) -> Floats:
     """Return how much each coordinate, independent speed and auxiliary state is to be moved, shape (n_x,)."""
     numeric = reference.numeric
-    records: list[Quantity] = [
+    records: list[DeclaredVariable] = [
         *definition.coordinates,
         *(definition.speeds[i] for i in numeric.equations.u_independent),
         *definition.auxiliary_states,

@@ -59,7 +59,7 @@ from mb2fmu.validation.bounds.event_time_bounds import (
     find_values_near_events,
 )
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
-from mb2fmu.validation.bounds.indeterminate_friction import compute_sticking_force_effects
+from mb2fmu.validation.bounds.indeterminate_friction_modes import compute_sticking_force_effects
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     InputExcitationSignal,
     PerturbationEffects,
@@ -336,7 +336,7 @@ def compute_constraint_row_scales(reference: ReferenceRun) -> Floats:
     return compute_constraint_scales(numeric, reference.experiment, reference.trajectory.values, reference.scales)[0]
 
 
-def _list_state_records(definition: DeclaredModelContent, reference: ReferenceRun) -> tuple[Quantity, ...]:
+def _list_state_records(definition: DeclaredModelContent, reference: ReferenceRun) -> tuple[DeclaredVariable, ...]:
     """Return the records of x = (q, independent u, z), in order."""
     independent = reference.numeric.equations.u_independent
     return (*definition.coordinates, *(definition.speeds[i] for i in independent), *definition.auxiliary_states)
@@ -529,7 +529,7 @@ def _list_start_perturbations(
 
 
 def _form_perturbation(
-    record: Quantity, role: PerturbedRole, default: float, perturbed: float, reason: str
+    record: DeclaredVariable, role: PerturbedRole, default: float, perturbed: float, reason: str
 ) -> PerturbedQuantity:
     """Return a record of the report."""
     return PerturbedQuantity(

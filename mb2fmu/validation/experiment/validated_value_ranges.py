@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint
 from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint
@@ -41,7 +41,7 @@ def add_tried_ranges(
     for point in _list_accepted_points(points, fmu_results):
         for name, value in point.moved.items():
             values.setdefault(name, []).append(value)
-    declared: dict[str, Quantity] = {
+    declared: dict[str, DeclaredVariable] = {
         record.name: record
         for records in (
             definition.parameters, definition.inputs, definition.coordinates, definition.speeds,

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_shape_integrals import integrate_shape
+from mb2fmu.validation.independent_import.independent_sdf_solid_moments import integrate_shape
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     Pose,

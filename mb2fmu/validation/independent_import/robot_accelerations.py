@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model.flexible import FlexibleBody
     from mb2fmu.robots import RobotMechanics
-    from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+    from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols
 
 _LARGEST_TURN_RAD, _LARGEST_SLIDE_M = 0.6, 0.1
 _EVENT_POINT_COUNT = 8

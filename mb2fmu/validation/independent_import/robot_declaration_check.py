@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mb2fmu.model.checked_model import CheckedModel
     from mb2fmu.model.quantity_declarations import Coordinate, Speed
     from mb2fmu.robots import RobotMechanics
-    from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+    from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols
 
 _ROUND_OFF = 1e-9
 _LIMIT_ATTRIBUTES = ("lower", "upper", "effort", "velocity")

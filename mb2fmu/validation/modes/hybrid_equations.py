@@ -26,9 +26,9 @@ from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effe
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, compute_counter_margin
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
+from mb2fmu.validation.modes.instant_motion_in_modes import InstantMotionInModes
 from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_latch_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
-from mb2fmu.validation.modes.motion_in_modes import MotionInModes
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 
 Floats = npt.NDArray[np.float64]
@@ -182,9 +182,8 @@ class HybridEquations(ModeEquations):
         held_again: set[int] = set()
         for _ in range(3 * len(self.signs)):
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
-            values = self._compute_driven_holding_values(
-                motion, values, self.rest_slip_limits(t, x, r, prepared, modes)
-            )
+            rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
+            values = self._compute_driven_holding_values(motion, values, rest_limits)
             excess_values = [
                 abs(values[i]) - motion.holding_limits[i] if modes.values[i] == 0.0 else -np.inf for i in self.signs
             ]
@@ -199,7 +198,9 @@ class HybridEquations(ModeEquations):
             modes.values[reversed_slip] = 0.0
             held_again.add(reversed_slip)
 
-    def _compute_driven_holding_values(self, motion: MotionInModes, values: Floats, rest_limits: Floats) -> Floats:
+    def _compute_driven_holding_values(
+        self, motion: InstantMotionInModes, values: Floats, rest_limits: Floats
+    ) -> Floats:
         """Return the holding values; of a driven sign without effect, a value beyond its limit in that direction.
 
         Where contacts or latches hold its motion it is driven by slip alone, which they give it.
@@ -233,8 +234,8 @@ class HybridEquations(ModeEquations):
         )
 
     def _compute_margins(
-        self, held: tuple[MotionInModes, Floats], t: float, x: Floats, r: Sequence[float], prepared: Sequence[float],
-        modes: SwitchModes,
+        self, held: tuple[InstantMotionInModes, Floats], t: float, x: Floats, r: Sequence[float],
+        prepared: Sequence[float], modes: SwitchModes,
     ) -> Floats:  # fmt: skip
         """Return :meth:`margins`; ``held``: of :meth:`evaluate_with_holding_values` there."""
         motion, values = held
@@ -432,8 +433,8 @@ class HybridEquations(ModeEquations):
         )
 
     def _find_fired_event(
-        self, held: tuple[MotionInModes, Floats], t: float, x: Floats, r: Sequence[float], prepared: Sequence[float],
-        modes: SwitchModes,
+        self, held: tuple[InstantMotionInModes, Floats], t: float, x: Floats, r: Sequence[float],
+        prepared: Sequence[float], modes: SwitchModes,
     ) -> tuple[str, Floats]:  # fmt: skip
         """Return the first of the model's own events that happens, and what they set, with the values before.
 
@@ -481,7 +482,7 @@ class HybridEquations(ModeEquations):
 
     def _solve_contact_impacts(
         self,
-        held: MotionInModes,
+        held: InstantMotionInModes,
         t: float,
         x: Floats,
         r: Sequence[float],
@@ -521,7 +522,7 @@ class HybridEquations(ModeEquations):
             [event_values, self._expand_speed_jumps(impulses), self._expand_speed_jumps(mode_change_impulses)]
         )
 
-    def _is_event_due(self, motion: MotionInModes, modes: SwitchModes, prefix: str, count: float) -> bool:
+    def _is_event_due(self, motion: InstantMotionInModes, modes: SwitchModes, prefix: str, count: float) -> bool:
         """Return whether an event with this name prefix happens now, with a number above its last one."""
         return any(
             event.name.startswith(prefix) and motion.conditions[k] > max(modes.past_conditions[k], count + 0.5)

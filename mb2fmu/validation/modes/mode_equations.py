@@ -24,8 +24,12 @@ from mb2fmu.validation.compiled.compiled_mode_steps import (
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
 from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
+from mb2fmu.validation.modes.instant_motion_in_modes import (
+    DerivativesAndOutputs,
+    InstantMotionInModes,
+    ModeMotionOutputLayout,
+)
 from mb2fmu.validation.modes.latch_closure import find_contacts_blocked_by_latches
-from mb2fmu.validation.modes.motion_in_modes import DerivativesAndOutputs, ModeMotionOutputLayout, MotionInModes
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -194,11 +198,11 @@ class ModeEquations(NumericEquations):
 
     def evaluate_in_modes(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], values: Floats
-    ) -> MotionInModes:
+    ) -> InstantMotionInModes:
         """Evaluate the motion at mode values, with our further outputs: switches, events, contacts, latches."""
         values = self._expand_modes(values) if len(values) == self._switch_count else values
         motion = DerivativesAndOutputs(*self.observe_outputs(t, x, [*r, *values.tolist()], prepared))
-        return MotionInModes(motion, self._output_counts or self._count_outputs(len(motion.outputs)), self.sizes)
+        return InstantMotionInModes(motion, self._output_counts or self._count_outputs(len(motion.outputs)), self.sizes)
 
     def _count_outputs(self, output_count: int) -> ModeMotionOutputLayout:
         """Return the division of the outputs; settings of events take the rest."""
@@ -216,7 +220,7 @@ class ModeEquations(NumericEquations):
 
     def evaluate_with_holding_values(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
-    ) -> tuple[MotionInModes, Floats]:
+    ) -> tuple[InstantMotionInModes, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
         holding_inputs = self._list_holding_inputs(x, modes)
         values = self._expand_modes(modes.values)
@@ -287,7 +291,7 @@ class ModeEquations(NumericEquations):
         x: Floats,
         r: Sequence[float],
         prepared: Sequence[float],
-        base: MotionInModes,
+        base: InstantMotionInModes,
         modes: SwitchModes,
         holding_inputs: Sequence[int],
     ) -> tuple[Floats, Floats]:

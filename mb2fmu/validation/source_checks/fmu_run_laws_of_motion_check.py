@@ -30,7 +30,7 @@ from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUND_OFF_ALLOWANCE
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations, SourceMotion
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
 from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
 
 Flags = npt.NDArray[np.bool_]

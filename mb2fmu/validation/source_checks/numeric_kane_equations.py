@@ -23,7 +23,11 @@ import sympy as sm
 from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
-from mb2fmu.validation.source_checks.source_constraints import IndexArray, RealOrComplexArray, SourceConstraints
+from mb2fmu.validation.source_checks.source_constraint_evaluation import (
+    IndexArray,
+    RealOrComplexArray,
+    SourceConstraints,
+)
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
 

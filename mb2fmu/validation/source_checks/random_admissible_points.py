@@ -10,8 +10,8 @@ import numpy as np
 import sympy as sm
 
 from mb2fmu.model.checked_model import CheckedModel
-from mb2fmu.model.quantity_declarations import Coordinate, Input, Quantity, Speed
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints, singular_values_of_unit_rows
+from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Speed
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints, singular_values_of_unit_rows
 from mb2fmu.validation.source_checks.source_objects import SourceObjects
 from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
 
@@ -285,7 +285,7 @@ class RandomPointGenerator:
             size = max(map(abs, samples))
         return r.nominal or size or self._typical_of_unit(r)
 
-    def _typical_of_unit(self, item: Quantity) -> float:
+    def _typical_of_unit(self, item: DeclaredVariable) -> float:
         """Return a magnitude from quantities of the same unit, free parameters first; 1 if there are none."""
         d = self._definition
         if item.nominal:
@@ -304,7 +304,7 @@ class RandomPointGenerator:
         return float(np.median(same_unit_values)) if same_unit_values else 1.0
 
 
-def _mirror_into_bounds(item: Quantity, value: float) -> float:
+def _mirror_into_bounds(item: DeclaredVariable, value: float) -> float:
     """Return the value, mirrored at the bounds that it exceeds, and never cut to zero there."""
     low, high = item.minimum, item.maximum
     if low is not None and value < low:

@@ -38,7 +38,7 @@ from mb2fmu.validation.source_checks.source_acceleration_samples import (
     draw_acceleration_samples,
     list_settable_slots,
 )
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
 from mb2fmu.validation.source_checks.source_equations import (
     MAX_FORMING_WORK,
     MAX_PATHWAY_WORK,

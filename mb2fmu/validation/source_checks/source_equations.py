@@ -21,7 +21,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.validation.source_checks.numeric_kane_equations import add_floor_to_scales
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,

@@ -25,11 +25,11 @@ from mb2fmu.errors import EmitError
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.model.scalar_operation_table import Op
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
-from mb2fmu.pipeline.fmu_build.target_source_export import list_target_source_files
+from mb2fmu.pipeline.fmu_build.target_source_export import print_target_source_files
 from mb2fmu.targets.jax import jax_printing, print_jax_module
 from mb2fmu.targets.jax.jax_printing import JaxPrinter
 from mb2fmu.targets.jax.repeated_statement_loops import find_repeated_statements
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "models"
@@ -186,8 +186,8 @@ def test_derivatives_go_through_loops_forward_and_in_reverse(monkeypatch):
     monkeypatch.setattr(jax_printing, "MIN_STATEMENTS_WITH_LOOPS", 0)
     program, x = there_and_back(n), np.random.default_rng(7).uniform(-0.5, 0.5, n)
     model = TargetModelDescription(
-        "There", "", "a test", tuple(TargetVectorEntry(f"x{i}", "") for i in range(n)), (),
-        (TargetVectorEntry("c", "", 0.8),), (TargetVectorEntry("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
+        "There", "", "a test", tuple(TargetModelVariable(f"x{i}", "") for i in range(n)), (),
+        (TargetModelVariable("c", "", 0.8),), (TargetModelVariable("last", ""),), 1.0, 0.1, 10, ((),), 1e-6,
     )  # fmt: skip
     text = print_jax_module(program, model)
     assert text.count("scan(repeat_") >= 2
@@ -253,7 +253,7 @@ def run_block(number: int, monkeypatch: pytest.MonkeyPatch, *names: str) -> dict
     """What a block of Python of the page leaves behind; names: files of models."""
     for name in names:
         derivation = pipeline.derive(MODELS / f"{name}.py")
-        (source,) = list_target_source_files(derivation, "jax").files.values()
+        (source,) = print_target_source_files(derivation, "jax").files.values()
         module: ModuleType = load_jax_module(source.decode())
         monkeypatch.setitem(sys.modules, derivation.definition.name, module)
     page = (ROOT / "docs" / "tutorials" / "learning.md").read_text(encoding="utf-8")

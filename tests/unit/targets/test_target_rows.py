@@ -16,12 +16,12 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout
 from mb2fmu.errors import EmitError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, list_target_source_files
+from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, print_target_source_files
 from mb2fmu.targets import SOURCE_TARGETS, SourceCodeTarget, format_targets_as_markdown
 from mb2fmu.targets.csharp import emit_csharp_files
 from mb2fmu.targets.fortran import emit_fortran_files
 from mb2fmu.targets.julia import emit_julia_file
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetVectorEntry
+from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
 ROOT = Path(__file__).parents[3]
 ROWS = [pytest.param(row, id=row.name) for row in SOURCE_TARGETS.values()]
@@ -34,7 +34,7 @@ def derivation() -> pipeline.DerivationResult:
 
 @cache
 def files(target: str) -> InMemoryFileTree:
-    return list_target_source_files(derivation(), target)
+    return print_target_source_files(derivation(), target)
 
 
 def test_each_row_has_a_printer_and_the_documentation_has_the_tables() -> None:
@@ -72,7 +72,7 @@ def tiny(
     b = ProgramBuilder(ProgramVariableLayout(states=names))
     b.entry("rhs", names, [b.neg(b.state(i)) for i in range(len(names))])
     b.entry("outputs", (), ())
-    states = tuple(TargetVectorEntry(each, "m", 1.0, description=description) for each in names)
+    states = tuple(TargetModelVariable(each, "m", 1.0, description=description) for each in names)
     return b, TargetModelDescription(name, description, "a hand", states, (), (), (), 1.0, 0.1, 10, ((),), 1e-6)
 
 

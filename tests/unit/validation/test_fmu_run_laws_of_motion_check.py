@@ -28,7 +28,7 @@ from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
-from mb2fmu.validation.source_checks.source_constraints import SourceConstraints
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbol_slots import SourceSymbolSlots
 

@@ -30,7 +30,7 @@ from mb2fmu.audit.behaviour.process.process_global_settings import (
     count_own_threads,
 )
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
-from mb2fmu.audit.description.binary_rules import read_executable_images
+from mb2fmu.audit.description.binary_rules import parse_shared_library
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_INSTANTIATIONS = 1_000
@@ -162,7 +162,7 @@ def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[Rule
     if declares_own_allocation or allocations:
         return
     try:
-        images = read_executable_images(fixture.library.path.read_bytes())
+        images = parse_shared_library(fixture.library.path.read_bytes())
     except OSError:
         fixture.mark_inapplicable("flags.memory", "the library is not there any more")
         return

@@ -60,7 +60,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     multiply_matrix_by_vector,
     scale_components,
 )
-from mb2fmu.model.quantity_declarations import OutputLevel, Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable, OutputLevel
 
 AXIS_SUFFIXES = (".x", ".y", ".z")
 _DIAGNOSTIC_KINDS = {
@@ -330,7 +330,7 @@ def form_output_expressions(kinematics: SymbolicKinematics) -> tuple[OutputExpre
     Raises:
         FormulationError: With every request that the mechanism cannot answer.
     """
-    scalars: list[tuple[Quantity, str, sm.Expr]] = []
+    scalars: list[tuple[DeclaredVariable, str, sm.Expr]] = []
     reactions, joint_space = ReactionWrenches(kinematics), _JointSpaceQuantities(kinematics)
     faults: list[Fault] = []
     for item in kinematics.mechanism.outputs:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.model.declarations.declared_outputs import OutputKind
-from mb2fmu.model.quantity_declarations import Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable
 
 Components = tuple[sm.Expr, sm.Expr, sm.Expr]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpressionOutput(Quantity):
+class ExpressionOutput(DeclaredVariable):
     """An output that the model writes as an expression.
 
     Attributes:
@@ -30,7 +30,7 @@ class ExpressionOutput(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedOutput(Quantity):
+class RequestedOutput(DeclaredVariable):
     """An output that the mechanism computes.
 
     Attributes:
@@ -61,7 +61,7 @@ class RequestedOutput(Quantity):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnavailableOutput(Quantity):
+class UnavailableOutput(DeclaredVariable):
     """An output that the mechanism cannot provide.
 
     Attributes:

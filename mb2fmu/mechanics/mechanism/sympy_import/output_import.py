@@ -24,10 +24,10 @@ from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_const
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind, SubjectKind
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.quantity_declarations import Output, Quantity
+from mb2fmu.model.quantity_declarations import DeclaredVariable, Output
 from mb2fmu.model.sources import mechanics_source
 
-_QUANTITY_FIELDS = tuple(item.name for item in fields(Quantity))
+_QUANTITY_FIELDS = tuple(item.name for item in fields(DeclaredVariable))
 
 
 class _MissingItemError(Exception):

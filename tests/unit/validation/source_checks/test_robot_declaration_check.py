@@ -11,7 +11,7 @@ from unit.robots.test_robot_equations import worst_of
 import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.model import CheckedModel
-from mb2fmu.robots.tree.robot_mechanics import RobotMechanics
+from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
 

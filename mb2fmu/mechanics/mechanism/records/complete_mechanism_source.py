@@ -1,4 +1,4 @@
-"""``PrebuiltMechanism``: a mechanism made from another one, given as records, such as a part of a cut system."""
+"""``CompleteMechanismSource``: a mechanism made from another one, given as records, such as a part of a cut system."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 
 @dataclass(eq=False, kw_only=True)
-class PrebuiltMechanism(RecordBasedMechanics):
-    """Mechanics that are mechanism records already.
+class CompleteMechanismSource(RecordBasedMechanics):
+    """A mechanics source whose mechanism is complete: it is not read from SymPy objects or a robot file.
 
     Attributes:
         mechanism: The complete mechanism, with outputs.

@@ -8,13 +8,13 @@ import numpy as np
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.quantity_declarations import Coordinate, Input, Output, Parameter, Quantity, Speed, StartKind
+from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Output, Parameter, Speed, StartKind
 from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotJoint
 from mb2fmu.robots.robot_display_names import format_variable_name_as_words
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup, RobotPartTree
-from mb2fmu.robots.tree.robot_mechanics import RobotJointSymbols
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols
 
 
 @dataclass(slots=True)
@@ -42,11 +42,11 @@ class UniqueVariableNames:
         return found
 
 
-def declare_joints(
+def declare_robot_joint_variables(
     description: RobotDescription, settings: RobotSettings, tree: RobotPartTree, names: UniqueVariableNames
-) -> JointDeclarations:
+) -> RobotJointVariables:
     """Declare the variables of all joints: first of those that have coordinates, then of those that follow them."""
-    joints = JointDeclarations(description, settings, tree, names)
+    joints = RobotJointVariables(description, settings, tree, names)
     followers = []
     for i, part in enumerate(tree.parts[1:], 1):
         if part.section:  # moved by the modes of a link that bends
@@ -61,8 +61,8 @@ def declare_joints(
 
 
 @dataclass(slots=True)
-class JointDeclarations:
-    """Variables of a robot's joints; complete when :func:`declare_joints` returns.
+class RobotJointVariables:
+    """Variables of a robot's joints; complete when :func:`declare_robot_joint_variables` returns.
 
     Attributes:
         description: Description from the file.
@@ -81,7 +81,7 @@ class JointDeclarations:
     settings: RobotSettings
     tree: RobotPartTree
     names: UniqueVariableNames
-    declared: list[Quantity] = field(default_factory=list)
+    declared: list[DeclaredVariable] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     terminals: list[tuple[str, dict[str, sm.Expr], str]] = field(default_factory=list)
     variables: dict[int, RobotJointSymbols] = field(default_factory=dict)

@@ -84,7 +84,7 @@ class DerivativesAndOutputs:
     outputs: Floats
 
 
-class MotionInModes:
+class InstantMotionInModes:
     """All quantities at one instant, for given modes.
 
     Args:
