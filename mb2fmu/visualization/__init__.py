@@ -21,7 +21,6 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.visualization.animation_page import (
         AnimationPageElement,
-        ReferenceOverlayLabel,
         render_animation_element,
         render_animation_page,
         render_print_picture,
@@ -49,7 +48,6 @@ __all__ = [
     "AnimationPageElement",
     "Drawing",
     "PlotSignals",
-    "ReferenceOverlayLabel",
     "Scene",
     "StateTrajectory",
     "TriangleMesh",
@@ -70,10 +68,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "animation_page": (
-            "AnimationPageElement ReferenceOverlayLabel render_animation_element render_animation_page "
-            "render_print_picture"
-        ),
+        "animation_page": ("AnimationPageElement render_animation_element render_animation_page render_print_picture"),
         "scene.drawing_from_scene": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",
         "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",

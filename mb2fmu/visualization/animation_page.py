@@ -34,13 +34,6 @@ _ELEMENT_CHARACTERS, _CHARACTERS_PER_TIME = 4_000, 12  # characters: of the elem
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceOverlayLabel:
-    """Name of the pale second picture in the legend."""
-
-    name: str = "reference"
-
-
-@dataclass(frozen=True, slots=True)
 class AnimationPageElement:
     """The animation as an element of a page.
 
@@ -62,7 +55,6 @@ def render_animation_element(
     signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    overlay: ReferenceOverlayLabel | None = None,
     limit: int | None = None,
     autoplay: bool = False,
     live: str = "",
@@ -75,7 +67,6 @@ def render_animation_element(
         signals: For the plot, over the drawing's times; those ``shown`` and the first others can be chosen, up to
             ``MAX_PLOTTED_VARIABLES``.
         shown: Which of them are shown at first; none named: the first three.
-        overlay: Name of what ``drawing.reference_poses`` are.
         limit: Most characters of the whole element; triangles of meshes and frames are left out until it fits.
         autoplay: Begin to move at once, unless the reader's system requests calm.
         live: An FMU that runs in the page, as :func:`format_script_safe_json` writes it; empty: none. Its room is not
@@ -100,7 +91,7 @@ def render_animation_element(
     if room is not None:
         drawing = replace(drawing, meshes=decimate_meshes_to_size(drawing.meshes, room // 2))
     kept = sum(len(mesh.faces) for mesh in drawing.meshes)
-    data = _form_viewer_data(drawing, signals, touches, shown, overlay or ReferenceOverlayLabel(), room)
+    data = _form_viewer_data(drawing, signals, touches, shown, room)
     body = environment.get_template("animation.html.jinja").render(
         name=drawing.name,
         data=Markup(_format_script_safe_json(data)),  # noqa: S704 (no "<" is left in it)
@@ -134,15 +125,12 @@ def render_animation_page(
     signals: PlotSignals | None = None,
     *,
     shown: tuple[str, ...] = (),
-    overlay: ReferenceOverlayLabel | None = None,
     description: str = "",
     limit: int | None = None,
     live: str = "",
 ) -> bytes:
     """Return a self-contained page with nothing but the animation; arguments as of :func:`render_animation_element`."""
-    part = render_animation_element(
-        drawing, signals, shown=shown, overlay=overlay, limit=limit, autoplay=True, live=live
-    )
+    part = render_animation_element(drawing, signals, shown=shown, limit=limit, autoplay=True, live=live)
     text = (
         _template_environment()
         .get_template("page.html.jinja")
@@ -168,7 +156,6 @@ def _form_viewer_data(
     signals: PlotSignals | None,
     touches: ContactOverlay | None,
     shown: tuple[str, ...],
-    overlay: ReferenceOverlayLabel,
     limit: int | None,
 ) -> dict[str, Any]:
     """Return the data that ``viewer.js`` reads, thinned out until they fit."""
@@ -193,7 +180,7 @@ def _form_viewer_data(
         "count": len(rows),
         "poses": moving["poses"],
         "apart": moving["apart"],
-        "overlayName": overlay.name,
+        "overlayName": "reference",  # the pale second picture, in the legend
         "vectors": moving["vectors"],
         "touches": {**touches.parts, "values": moving["touches"]} if touches else None,
         "signals": {
