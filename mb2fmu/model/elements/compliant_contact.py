@@ -11,9 +11,11 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector
 
 from mb2fmu.errors import Fault
+from mb2fmu.model.elements.bristle_friction import BristleFriction
 from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH, ContactSurface, ParameterNamer, SurfaceSize
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.elements.robot_link_contact import (
+    express_direction_in_ground,
     express_surface_in_ground,
     find_link_contact_faults,
     find_surface_carrier,
@@ -42,6 +44,7 @@ class _ContactGeometry:
         slip: Velocity of what touches against the surface, where they touch.
         arm: From the middle of the sphere to where it touches.
         lever: From the surface's point to there.
+        tangents: Two directions along the surface, if its friction needs them.
     """
 
     gap: sm.Expr
@@ -50,6 +53,7 @@ class _ContactGeometry:
     slip: Vector
     arm: Vector
     lever: Vector
+    tangents: Sequence[Vector]
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,9 @@ class Contact(NamedElement):
 
     Hertz's law with n = 3/2 and d = 0, that of Hunt and Crossley with d > 0. It never pulls. Friction of the
     coefficient μ acts against the slip v where they touch, which is the foot of the perpendicular on the surface that
-    is not deformed: of a motion in space -μ F v / √(v² + slip_speed²), of one in a plane exactly Coulomb's law, which
-    sticks. A particle does not turn: what acts on it goes through its middle. The surface, or the body that
+    is not deformed: of a motion in space -μ F v / √(v² + slip_speed²), which creeps, or with ``presliding``
+    :class:`~mb2fmu.model.elements.bristle_friction.BristleFriction`, which sticks; of one in a plane exactly Coulomb's
+    law, which sticks. A particle does not turn: what acts on it goes through its middle. The surface, or the body that
     carries it, is pushed back at the same place.
 
     A contact that opens or closes is an event, ``name.gap < 0``.
@@ -88,7 +93,8 @@ class Contact(NamedElement):
         at: Points of the body; None: its mass centre, of a robot's link its origin.
         kinetic: μ while it slides; None: there is no friction.
         static: Coefficient at which it breaks away, with ``plane``; None: μ.
-        slip_speed: m/s, below which friction is proportional to the slip; for motions in space.
+        slip_speed: m/s, below which friction, or the damper of the bristles, is proportional to the slip; in space.
+        presliding: m, by which a contact in space gives way elastically before it slides, on a plane; None: it creeps.
         plane: Normal of the plane in which everything moves: friction is exact, along ``normal × plane``.
 
     Source: K. H. Hunt and F. R. E. Crossley, Coefficient of restitution interpreted as damping in vibroimpact, J. Appl.
@@ -105,6 +111,7 @@ class Contact(NamedElement):
     kinetic: SurfaceSize | None = None
     static: SurfaceSize | None = None
     slip_speed: SurfaceSize | None = None
+    presliding: SurfaceSize | None = None
     plane: Vector | None = None
 
     @property
@@ -168,25 +175,40 @@ class Contact(NamedElement):
     def _friction_faults(self) -> Iterator[tuple[str, str]]:
         """Yield (what, remedy) for friction settings that contradict each other."""
         if self.kinetic is None:
-            given = [part for part in ("static", "slip_speed", "plane") if getattr(self, part) is not None]
+            parts = ("static", "slip_speed", "presliding", "plane")
+            given = [part for part in parts if getattr(self, part) is not None]
             if given:
                 yield f"it has {' and '.join(given)}, and no friction", "give the coefficient: kinetic=0.3"
             return
         if isinstance(self.body, str) and self.plane is not None:
-            yield "it has a plane, and links of robots move in space", "give slip_speed=1e-3: friction that creeps"
+            yield (
+                "it has a plane, and links of robots move in space",
+                "give slip_speed=1e-2, and presliding=1e-3 if it sticks",
+            )
         elif (self.slip_speed is None) == (self.plane is None):
             has = "neither slip_speed nor plane" if self.plane is None else "both slip_speed and plane"
             yield (
                 f"it has friction and {has}",
-                "give slip_speed=1e-3 for motions in space, plane=N.z for those in a plane",
+                "give slip_speed=1e-3 for motions in space (and presliding=1e-3 if it sticks), plane=N.z in a plane",
             )
         if self.static is not None and self.plane is None:
-            yield "static needs friction that sticks", "give the plane of the motion: plane=N.z"
+            yield "static needs friction with two coefficients", "give the plane of the motion: plane=N.z"
+        if self.presliding is not None and self.plane is not None:
+            yield "it has both plane and presliding", "leave one out: in a plane friction sticks by itself"
         if self.plane is not None and (not isinstance(self.plane, Vector) or self.plane == 0):
             yield f"the plane of the motion is {self.plane!r}", "give its normal, such as N.z"
-        kinetic, static, slow = (sm.sympify(each) for each in (self.kinetic, self.static, self.slip_speed))
-        if slow is not None and slow.is_number and not (slow.is_finite and slow > 0):
-            yield f"slip_speed is {self.slip_speed}", "give a speed > 0, far below those that matter"
+        yield from self._friction_number_faults()
+
+    def _friction_number_faults(self) -> Iterator[tuple[str, str]]:
+        """Yield (what, remedy) for friction settings whose numbers make no sense."""
+        kinetic, static = sm.sympify(self.kinetic), sm.sympify(self.static)
+        for part, remedy in (
+            ("slip_speed", "give a speed > 0, far below those that matter"),
+            ("presliding", "give a length > 0, such as 1e-3"),
+        ):
+            size = sm.sympify(getattr(self, part))
+            if size is not None and size.is_number and not (size.is_finite and size > 0):
+                yield f"{part} is {getattr(self, part)}", remedy
         numbers = [each for each in (static, kinetic) if each is not None and each.is_number and each.is_finite]
         if len(numbers) == 2 and numbers[0] < numbers[1]:
             yield f"static {self.static} is less than kinetic {self.kinetic}", "exchange them"
@@ -194,7 +216,12 @@ class Contact(NamedElement):
             yield "kinetic is 0", "leave it out"
 
     def _place_faults(self, model: Model) -> Iterator[tuple[str, str]]:
-        """Yield places and velocities that are not known."""
+        """Yield directions, places and velocities that are not known."""
+        try:
+            self._tangents()
+        except ValueError as error:
+            yield str(error), "give a PlaneSurface whose normal is three numbers in one frame, or leave presliding out"
+            return
         for point in self.points:
             try:
                 self._touch(model, point, sm.S.Zero, lambda _part, value, _unit, _description: sm.sympify(value))
@@ -231,7 +258,8 @@ class Contact(NamedElement):
         if isinstance(model.mechanics, RecordBasedMechanics):
             motion = form_relative_contact_motion(model.mechanics, point, self.surface)
             surface = express_surface_in_ground(model.mechanics, self.surface)
-            return self._touched(surface, *motion, radius, named)
+            tangents = [express_direction_in_ground(model.mechanics, self.surface, t) for t in self._tangents()]
+            return self._touched(surface, tangents, *motion, radius, named)
         frame, origin = mechanics_source.inertial_frame(model.mechanics), mechanics_source.origin(model.mechanics)
         assert isinstance(frame, ReferenceFrame)
         surface = self.surface
@@ -252,11 +280,20 @@ class Contact(NamedElement):
                 _body_angular_velocity(body, frame).express(frame) for body in (self.body, surface.body)
             )
             velocity = (point.vel(frame) - surface.point.vel(frame)).express(frame)
-            return self._touched(surface, position, velocity, turning, carried, radius, named)
+            shape, *_ = [*surface.frames, frame]
+            tangents = [
+                sum((c * e for c, e in zip(t, shape, strict=True)), Vector(0)).express(frame) for t in self._tangents()
+            ]
+            return self._touched(surface, tangents, position, velocity, turning, carried, radius, named)
+
+    def _tangents(self) -> Sequence[Sequence[sm.Expr]]:
+        """Return directions of bristles along the surface, in the axes of its shape; none without them."""
+        return () if self.presliding is None else self.surface.tangents()
 
     def _touched(
         self,
         surface: ContactSurface,
+        tangents: Sequence[Vector],
         position: Vector,
         velocity: Vector,
         turning: Vector,
@@ -268,6 +305,7 @@ class Contact(NamedElement):
 
         Args:
             surface: Whose directions are vectors.
+            tangents: Directions along it of bristles.
             position: Of the point from the surface's, as are all others in the inertial frame.
             velocity: Of the point against the surface's.
             turning: Angular velocity of what touches.
@@ -279,7 +317,7 @@ class Contact(NamedElement):
         arm = -at.value / at.length * at.out if isinstance(self.body, RigidBody | str) else Vector(0)
         slip = velocity + turning.cross(arm) - carried.cross(position + arm)
         approach = -(velocity - carried.cross(position)).dot(at.out) / at.length
-        return _ContactGeometry(at.value - radius, at.out / at.length, approach, slip, arm, position + arm)
+        return _ContactGeometry(at.value - radius, at.out / at.length, approach, slip, arm, position + arm, tangents)
 
     def _normal_force(self, touch: _ContactGeometry, named: ParameterNamer) -> sm.Expr:
         """Return F of the law; it continues smoothly beyond the surface while its mode lasts."""
@@ -325,9 +363,16 @@ class Contact(NamedElement):
             sliding = touch.slip + touch.approach * touch.normal
             square = sliding.dot(sliding)
             slip = sm.sqrt(square + MIN_SQUARED_LENGTH)
-            factor = kinetic * force / sm.sqrt(square + slow**2)
-            model.output(f"{name}.friction", factor * slip, "N", description="magnitude of the friction")
-            effort = -factor * sliding
+            if self.presliding is None:
+                factor = kinetic * force / sm.sqrt(square + slow**2)
+                ratio, effort = factor * slip, -factor * sliding
+            else:
+                yielded = named("presliding", self.presliding, "m", "by which it gives way before it slides")
+                bristles = self._bristles(model, name, touch, yielded, slow)
+                ratio = kinetic * force * bristles.magnitude
+                p = zip(bristles.force_ratio, touch.tangents, strict=True)
+                effort = -kinetic * force * sum((c * t for c, t in p), Vector(0))
+            model.output(f"{name}.friction", ratio, "N", description="magnitude of the friction")
         else:
             along = touch.normal.cross(self.plane.normalize())
             slip = touch.slip.dot(along)
@@ -341,6 +386,18 @@ class Contact(NamedElement):
             effort = -kinetic * force * sense * along
         model.output(f"{name}.slip", slip, "m/s", description="speed of sliding")
         return effort
+
+    def _bristles(
+        self, model: Model, name: str, touch: _ContactGeometry, presliding: sm.Expr, slip_speed: sm.Expr
+    ) -> BristleFriction:
+        """Return the bristles of one point, their deflections declared as states."""
+        parts = [f"{name}.bristle{k}".removeprefix(f"{self.name}.") for k in (1, 2)]
+        slip = sm.Matrix([touch.slip.dot(t) for t in touch.tangents])
+        bristles = BristleFriction(sm.Matrix([self.state(part) for part in parts]), slip, presliding, slip_speed)
+        for part, rate in zip(parts, bristles.rates(touch.gap < 0), strict=True):
+            description = "deflection of the bristles; they slide at 1"
+            self.declare_state(model, part, rate, 0.0, "1", description, nominal=1.0)
+        return bristles
 
     def _load(
         self, model: Model, point: Point, touch: _ContactGeometry, acting: tuple[sm.Expr, Vector, sm.Expr]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
@@ -58,6 +58,14 @@ class ContactSurface(ABC):
         if self.body is not None and not isinstance(self.body, RigidBody | Particle):
             yield f"its surface is carried by {self.body!r}", "give a RigidBody or a Particle, or nothing: the ground"
 
+    def tangents(self) -> tuple[Sequence[sm.Expr], Sequence[sm.Expr]]:
+        """Return two unit vectors along the surface, as components in the axes of its shape.
+
+        Raises:
+            ValueError: If no direction along it stays the same, or if it is not known; says what to give.
+        """
+        raise ValueError("its surface is curved: only along a plane does friction of this kind have fixed directions")
+
     @abstractmethod
     def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:
         """Return the distance of a point from the surface, and the outward direction there.
@@ -100,6 +108,21 @@ class PlaneSurface(ContactSurface):
         """Yield faults, those of the normal included."""
         yield from super().faults()
         yield from _direction_faults("normal", self.normal)
+
+    def tangents(self) -> tuple[Sequence[sm.Expr], Sequence[sm.Expr]]:
+        """Return t₁ and t₂ = n × t₁; of the normal z these are x and y, and so on in turn."""
+        components: Any = self.normal
+        if isinstance(self.normal, Vector):
+            components = self.normal.args[0][0] if len(self.frames) == 1 else ()
+        normal = sm.Matrix([*components])
+        if normal.shape != (3, 1) or not all(c.is_number for c in normal):
+            raise ValueError("the normal of its plane is not three numbers in one frame")
+        normal = normal / normal.norm()
+        largest = max(range(3), key=lambda k: abs(float(normal[k])))
+        axis = sm.eye(3)[:, (largest + 1) % 3]
+        along = axis - axis.dot(normal) * normal
+        along = along / along.norm()
+        return tuple(along), tuple(normal.cross(along))
 
     def distance(self, position: Vector, named: ParameterNamer) -> PointSurfaceDistance:  # noqa: ARG002 (it has no numbers)
         """Return the distance along the normal."""

@@ -73,24 +73,24 @@ def _readable_points(body: str, at: Any) -> list[NamedFramePoint]:
 
 def express_surface_in_ground(mechanics: RecordBasedMechanics, surface: ContactSurface) -> ContactSurface:
     """Return a surface whose directions, given as three numbers along the axes of what carries it, are vectors."""
-    carrier = find_surface_carrier(mechanics, surface)
-
-    def express_direction(direction: Any) -> Any:
-        """Return three numbers as a vector in the ground; anything else unchanged."""
-        try:
-            components = [sm.sympify(c) for c in direction]
-            return _express_link_direction(mechanics, carrier, components) if carrier else _vector_in_ground(components)
-        except (TypeError, ValueError):
-            return direction
-
-    surface = replace(surface, point=_ORIGIN)
+    given, surface = surface, replace(surface, point=_ORIGIN)
     if isinstance(surface, PlaneSurface):
-        return replace(surface, normal=express_direction(surface.normal))
+        return replace(surface, normal=express_direction_in_ground(mechanics, given, surface.normal))
     if isinstance(surface, CylinderSurface):
-        return replace(surface, axis=express_direction(surface.axis))
+        return replace(surface, axis=express_direction_in_ground(mechanics, given, surface.axis))
     if isinstance(surface, HeightSurface) and isinstance(surface.frame, NamedFrame):
         return replace(surface, frame=_GROUND)
     return surface
+
+
+def express_direction_in_ground(mechanics: RecordBasedMechanics, surface: ContactSurface, direction: Any) -> Any:
+    """Return a direction, three numbers along the axes of what carries a surface, as a vector; others unchanged."""
+    carrier = find_surface_carrier(mechanics, surface)
+    try:
+        components = [sm.sympify(c) for c in direction]
+        return _express_link_direction(mechanics, carrier, components) if carrier else _vector_in_ground(components)
+    except (TypeError, ValueError):
+        return direction
 
 
 def _express_link_direction(mechanics: RecordBasedMechanics, link: str, components: Sequence[sm.Expr]) -> Vector:

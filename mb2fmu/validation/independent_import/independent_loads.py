@@ -102,6 +102,7 @@ class AddedGeneralizedForces:
         symbols: That the expressions may contain, in the order of the values.
         definitions: Further symbol that they may contain → its expression in the symbols, and in further ones.
         place_of_link: A link's name → its frame in the frame of the independent import for it.
+        state_rates: Derivatives of states that were added.
 
     Raises:
         ValueError: If there is something in an expression that has no value here.
@@ -115,13 +116,17 @@ class AddedGeneralizedForces:
         symbols: Sequence[sm.Expr],
         definitions: Mapping[sm.Expr, Any],
         place_of_link: Callable[[str], Pose],
+        state_rates: Sequence[sm.Expr] = (),
     ) -> None:
         self._loads, self._columns, self._place_of_link = loads, [column for column, _ in efforts], place_of_link
         self._motion_vectors = motion_vectors
         all_symbols = [*symbols, *(symbol for each in motion_vectors for symbol in each.symbols)]
         plain_symbols = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(all_symbols)}
         load_expressions = [*(e for _, e in efforts), *(c for load in loads for c in load.components)]
-        expressions = [_replace_symbols(sm.sympify(e), plain_symbols, definitions) for e in load_expressions]
+        self._first_rate = len(load_expressions)
+        expressions = [
+            _replace_symbols(sm.sympify(e), plain_symbols, definitions) for e in (*load_expressions, *state_rates)
+        ]
         unknown_symbols = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {
             *plain_symbols.values()
         }
@@ -137,8 +142,10 @@ class AddedGeneralizedForces:
 
     def evaluate_forces(
         self, values: Sequence[float], motions: Mapping[str, LinkMotion], size: int
-    ) -> tuple[Array, Array]:
-        """Return the generalized forces, shape (n,), and the size of their terms before they cancel.
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Return the generalized forces, shape (n,), and the derivatives of added states.
+
+        Each with the size of its terms before they cancel.
 
         Args:
             values: Of the symbols.
@@ -164,7 +171,7 @@ class AddedGeneralizedForces:
                 J = motion.Jv + np.cross(motion.Jw, arm, axis=0)
             total += J.T @ (axes @ vector)
             total_sizes += np.abs(J.T) @ (np.abs(axes) @ term_sizes[first : first + 3])
-        return total, total_sizes
+        return (total, total_sizes), (numbers[self._first_rate :], term_sizes[self._first_rate :])
 
     def evaluate_motion_vectors(self, motions: Mapping[str, LinkMotion]) -> tuple[Array, Array]:
         """Return the values of what is seen of the motion, and the size of the terms that each is a sum of."""

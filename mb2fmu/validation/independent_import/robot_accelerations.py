@@ -204,9 +204,15 @@ def _form_added_forces(
     rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
     rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
     calculated_values = {p.symbol: p.value for p in definition.parameters if p.calculated}
-    place_of_link = _find_link_places(independent_import)
+    states = definition.auxiliary_states
     return AddedGeneralizedForces(
-        loads, efforts, motion_vectors, _list_point_symbols(definition), calculated_values | rates, place_of_link
+        loads,
+        efforts,
+        motion_vectors,
+        [*_list_point_symbols(definition), *(state.symbol for state in states)],
+        calculated_values | rates,
+        _find_link_places(independent_import),
+        [state.derivative for state in states],
     )
 
 
@@ -291,9 +297,8 @@ class _RobotFileEquations:
         self._holds = (
             self.symbols.compile_function([sm.Piecewise((1, sm.Or(*touches)), (0, True))]) if touches else None
         )
-        auxiliary = definition.auxiliary_states
-        self._behind_point = [*[0.0] * len(definition.coordinates), *(float(state.start) for state in auxiliary)]
-        self._auxiliary_names = [state.name for state in auxiliary]
+        self._rate_placeholders = [0.0] * len(definition.coordinates)
+        self._auxiliary_states = definition.auxiliary_states
         self._is_sliding: npt.NDArray[np.bool_] = np.zeros(independent_import.size, dtype=np.bool_)
         for slot, column in (
             *self._iterate_speeds(),
@@ -347,7 +352,18 @@ class _RobotFileEquations:
                 self._draw_values(random, centre, 0.5 ** (failed_count // _TRIES_BEFORE_HALF_REACH))
             )
             failed_count += closed is None
-            yield None if closed is None else RandomPoint(closed[0], (*closed, *self._behind_point))
+            states = self._draw_auxiliary_states(random)
+            yield None if closed is None else RandomPoint(closed[0], (*closed, *self._rate_placeholders, *states))
+
+    def _draw_auxiliary_states(self, random: np.random.Generator) -> list[float]:
+        """Return values of added states: around the start where they move, else the start (of contacts, latches)."""
+        values = []
+        for state in self._auxiliary_states:
+            size = abs(float(state.start)) if state.nominal is None else float(state.nominal)
+            reach = 0.0 if sm.sympify(state.derivative).is_zero else size or 1.0
+            value = float(state.start) + reach * float(random.uniform(-0.7, 0.7))
+            values.append(_keep_within_bounds(state, value))
+        return values
 
     def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
         """Return x' at one point by the independent import, of inverse dynamics the efforts; None where one holds."""
@@ -391,7 +407,7 @@ class _RobotFileEquations:
         A⁺ γ is of least norm in m and rad together: another part of u' with other lengths, of the same size.
         """
         values = list(point.values[: 1 + len(self._items)])
-        M, f, added_forces, added_force_sizes = self._evaluate_import(values)
+        M, f, (added_forces, added_force_sizes), (state_rates, state_rate_sizes) = self._evaluate_import(point)
         f = f + added_forces
         # ω × I ω, of which each joint's own speed is only a part, cancels where I is the same about all axes
         rotational_accelerations = self._estimate_rotational_accelerations(values)
@@ -416,8 +432,11 @@ class _RobotFileEquations:
         for slot, column in self._iterate_speeds():
             name = str(self._items[slot - 1].name)
             rates[name], bounds[name] = float(u_dot[column]), self._accuracy * float(scale[column])
-        still = dict.fromkeys(self._auxiliary_names, 0.0)  # states of open contacts and latches
-        return AccelerationSample(point, {INDEPENDENT_IMPORT: rates | still}, bounds | still)
+        names = [state.name for state in self._auxiliary_states]
+        if len(state_rates):
+            rates |= zip(names, state_rates.tolist(), strict=True)
+            bounds |= zip(names, (self._accuracy * state_rate_sizes).tolist(), strict=True)
+        return AccelerationSample(point, {INDEPENDENT_IMPORT: rates}, bounds)
 
     def _sample_efforts(self, point: RandomPoint) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
@@ -425,7 +444,7 @@ class _RobotFileEquations:
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
         """
         values = list(point.values[: 1 + len(self._items)])
-        M, f, added, size_of_added = self._evaluate_import(values)
+        M, f, (added, size_of_added), _ = self._evaluate_import(point)
         u_dot, outputs = np.zeros(len(f)), {}
         changed_values = list(self._iterate_prescribed())
         for motion, column, _ in changed_values:
@@ -438,11 +457,14 @@ class _RobotFileEquations:
             outputs[f"{name}.effort"] = (float(efforts[column]), self._accuracy * float(size[column]))
         return AccelerationSample(point, {INDEPENDENT_IMPORT: {}}, {}, outputs=outputs)
 
-    def _evaluate_import(self, values: list[float]) -> tuple[Array, Array, Array, Array]:
-        """Return M and f of the file, the added forces, and the sizes of their terms."""
+    def _evaluate_import(self, point: RandomPoint) -> tuple[Array, Array, tuple[Array, Array], tuple[Array, Array]]:
+        """Return M and f of the file, the added forces, and the derivatives of added states, both with term sizes."""
+        values = list(point.values[: 1 + len(self._items)])
         state = self._form_robot_state(values)
         M, f = self._import.equations(state)
-        return M, f, *self._added_forces.evaluate_forces(values, self._motions(self._added_forces.links, state), len(f))
+        motions = self._motions(self._added_forces.links, state)
+        values += point.values[len(values) + len(self._rate_placeholders) :]
+        return M, f, *self._added_forces.evaluate_forces(values, motions, len(f))
 
     # --- loops -------------------------------------------------------------------------------------------------------
 

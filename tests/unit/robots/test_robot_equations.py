@@ -67,7 +67,7 @@ def worst_of(derivation: pipeline.DerivationResult) -> float:
     made = sample_robot_accelerations(d, derivation.mechanism)  # as `run` does
     assert not made.missing
     assert len(made.samples) >= MIN_POINTS
-    names = [item.name for item in (*d.coordinates, *d.speeds)]
+    names = [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]
     worst = 0.0
     for sample in made.samples:
         values = sample.point.values
@@ -78,7 +78,8 @@ def worst_of(derivation: pipeline.DerivationResult) -> float:
         )
         rates = f(sample.point.time, x, [values[k] for k in made.inputs.values()], p)
         own = sample.rates[INDEPENDENT_IMPORT]
-        worst = max(worst, *(abs(a - own[n]) / sample.bounds[n] for n, a in zip(names, rates, strict=True)))
+        errors = {n: abs(a - own[n]) for n, a in zip(names, rates, strict=True)}
+        worst = max(worst, *(error / sample.bounds[n] if error else 0.0 for n, error in errors.items()))
     return worst
 
 

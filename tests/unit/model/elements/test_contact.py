@@ -8,8 +8,9 @@ import sympy as sm
 import sympy.physics.mechanics as me
 import touching
 from representatives import by_night
+from scipy.integrate import solve_ivp
 
-from mb2fmu import Contact, CylinderSurface, HeightSurface, PlaneSurface, SphereSurface, rhs
+from mb2fmu import Contact, CylinderSurface, HeightSurface, Model, PlaneSurface, SphereSurface, rhs
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model
 
@@ -180,7 +181,12 @@ def test_everything_wrong_is_reported_at_once():
         Contact("f", first, plane, stiffness=1.0, at=far, kinetic=0.3, plane=N.z, static=0.1),
         Contact("g", first, HeightSurface(O, O, 0.3, body=stranger), stiffness=1.0, at=[]),
         Contact("h", first, plane, stiffness=1.0, at=[far, me.Point("far")], kinetic=0.0, plane=N.z),
-    ):
+        Contact("i", first, plane, stiffness=1.0, presliding=1e-3),
+        Contact("j", first, plane, stiffness=1.0, kinetic=0.3, plane=N.z, presliding=-1e-3),
+        Contact("k", first, SphereSurface(O, 1.0), stiffness=1.0, kinetic=0.3, slip_speed=1.0, presliding=1e-3),
+        Contact("l", first, PlaneSurface(O, N.y + first.frame.x), stiffness=1.0, kinetic=0.3, slip_speed=1.0,
+                presliding=1e-3),
+    ):  # fmt: skip
         model.add(wrong)
     with pytest.raises(ModelError) as caught:
         check_model(model)
@@ -191,10 +197,114 @@ def test_everything_wrong_is_reported_at_once():
         "Contact b: it has friction and neither slip_speed nor plane", "Contact c: the radius of its sphere is -1",
         "Contact c: it has slip_speed, and no friction", "Contact d: the normal of its surface is 0",
         "Contact d: it has friction and both slip_speed and plane", "Contact e: its surface is O",
-        "Contact e: kinetic is -0.3", "Contact e: slip_speed is 0", "Contact e: static needs friction that sticks",
+        "Contact e: kinetic is -0.3", "Contact e: slip_speed is 0",
+        "Contact e: static needs friction with two coefficients",
         "Contact f: where far is against the surface is not known", "Contact f: static 0.1",
         "Contact g: the frame of its surface is O", "Contact g: the height of its surface is 0.3",
         "Contact g: what carries its surface, stranger,", "Contact g: it touches with []",
         "Contact h: two of its points are called far", "Contact h: kinetic is 0",
+        "Contact i: it has presliding, and no friction", "Contact j: it has both plane and presliding",
+        "Contact j: presliding is -0.001", "Contact k: its surface is curved",
+        "Contact l: the normal of its plane is not three numbers in one frame",
     ):  # fmt: skip
         assert part in message, (part, message)
+
+
+def bristle_force_and_rates(z, v, presliding, slip_speed):
+    """Return p and z' of bristles in NumPy: friction is -μ F p."""
+    p = z + 0.5 * (1.0 - z @ z) * v / np.sqrt(v @ v + slip_speed**2)
+    excess = max(0.0, z @ z - 0.5) / 0.5
+    return p, (v - max(0.0, z @ v) * excess**2 * z) / presliding
+
+
+def sliding_block(slope: float, speeds: tuple[float, float] = (0.0, 0.0), presliding: float = 1e-3) -> Model:
+    """A block of 2 kg in space upon a slope about N.x, pressed in as deep as its weight does."""
+    x, y, z, u, v, w = me.dynamicsymbols("x y z u v w")
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    A.orient_axis(N, N.x, slope)
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * A.x + y * A.y + z * A.z)
+    P.set_vel(N, u * A.x + v * A.y + w * A.z)
+    block = me.Particle("block", P, 2.0)
+    rates = [x.diff() - u, y.diff() - v, z.diff() - w]
+    kane = me.KanesMethod(N, [x, y, z], [u, v, w], rates, bodies=[block], forcelist=[(P, -2.0 * 9.81 * N.z)])
+    model = Model("Block", kane)
+    for symbol, start in ((x, 0.0), (y, 0.0), (z, -2.0 * 9.81 * np.cos(slope) / 1e5)):
+        model.coordinate(symbol, start, "m")
+    for symbol, start in ((u, speeds[0]), (v, speeds[1]), (w, 0.0)):
+        model.speed(symbol, start, "m/s")
+    model.add(
+        Contact("floor", block, PlaneSurface(O, A.z), stiffness=1e5, exponent=1, dissipation=1.0, kinetic=0.5,
+                slip_speed=0.02, presliding=presliding)
+    )  # fmt: skip
+    return model
+
+
+def solve_block(model: Model, stop: float):
+    """Return states at the end: x, y, z, u, v, w, and the two deflections."""
+    f = rhs(model)
+    start = check_model(model)
+    x0 = [float(q.start) for q in (*start.coordinates, *start.speeds)] + [0.0, 0.0]
+    solution = solve_ivp(f, (0.0, stop), x0, method="BDF", rtol=1e-9, atol=1e-11)
+    assert solution.success
+    return f, solution.y[:, -1]
+
+
+def test_bristles_stick_on_a_slope_below_the_limit_and_slide_above():
+    """Below atan μ the block gives way by little and stands; above it slides as by Coulomb's law."""
+    for slope, most in ((0.1, 1e-3), (0.4, 2e-3)):  # atan 0.5 is 0.4636
+        f, x = solve_block(sliding_block(slope), 4.0)
+        assert np.linalg.norm(x[3:6]) < 1e-8
+        assert 0.0 < -x[1] <= most
+        *_, force, friction, _ = f.outputs(4.0, x)
+        assert friction == pytest.approx(2.0 * 9.81 * np.sin(slope), rel=1e-6)
+        assert friction < 0.5 * force
+    f, x = solve_block(sliding_block(0.6), 2.0)
+    assert f(2.0, x)[4] == pytest.approx(-9.81 * (np.sin(0.6) - 0.5 * np.cos(0.6)), rel=1e-6)
+
+
+def test_bristles_stop_a_block_where_coulombs_law_does():
+    """Sent off obliquely on a level floor it stops after v²/(2 μ g), in the same direction, and stays there."""
+    way = 1.25 / (2 * 0.5 * 9.81)
+    for presliding in (1e-3, 1e-4):
+        _, x = solve_block(sliding_block(0.0, (1.0, 0.5), presliding), 1.0)
+        assert np.linalg.norm(x[3:6]) < 1e-8
+        assert x[:2] == pytest.approx(way * np.array([1.0, 0.5]) / np.sqrt(1.25), abs=presliding)
+
+
+def test_bristles_of_two_bodies_keep_momentum_and_coulombs_limit():
+    """Upon a plane that a turning body carries; the law is that in NumPy."""
+    model, N, (first, second) = touching.two_bodies()
+    surface = surfaces(second, N)["plane"]
+    model.add(
+        Contact("c", first, surface, radius=0.3, stiffness=1e3, dissipation=0.1, kinetic=0.4, slip_speed=0.05,
+                presliding=0.01)
+    )  # fmt: skip
+    f = rhs(model, method="tmt")
+    random, pressed, opened = np.random.default_rng(5), 0, 0
+    for _ in range(60):
+        x = np.append(random.uniform(-1, 1, 12), random.uniform(-0.7, 0.7, 2))
+        gap, approach, force, friction, slip = f.outputs(0.0, x)
+        rates = f(0.0, x)
+        z, z_rates = x[12:], rates[12:]
+        if gap >= 0.0:
+            assert z_rates == pytest.approx(-2 * 0.05 / 0.01 * z, rel=1e-12)
+            assert friction == 0.0
+            opened += 1
+            continue
+        pressed += force > 0
+        push = MASSES * rates[6:12]
+        assert push[:2] + push[3:5] == pytest.approx([0.0, 0.0], abs=1e-9)
+        turning = [x[i] * push[i + 1] - x[i + 1] * push[i] + push[i + 2] for i in (0, 3)]
+        assert sum(turning) == pytest.approx(0.0, abs=1e-8)
+        # All moves in the plane of N.x and N.y: t₁ is N.z (the normal is mostly along y), and along it nothing slips.
+        candidates = [bristle_force_and_rates(z, np.array([0.0, side * slip]), 0.01, 0.05) for side in (-1, 1)]
+        fits = [np.allclose(z_rates, rate, rtol=1e-9) for _, rate in candidates]
+        assert any(fits)
+        p, _ = candidates[fits.index(True)]
+        assert friction == pytest.approx(0.4 * force * np.linalg.norm(p), rel=1e-9, abs=1e-12)
+        assert friction <= 0.4 * force * (1 + 1e-12)
+        power = float(x[6:12] @ push)
+        side = 1 if fits[1] else -1
+        assert power == pytest.approx(-force * approach - 0.4 * force * side * slip * p[1], rel=1e-6, abs=1e-6)
+    assert min(pressed, opened) > 5

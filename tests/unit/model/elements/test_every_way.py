@@ -70,6 +70,16 @@ def with_forces() -> Model:
         Contact(
             "creeping", piston, PlaneSurface(ground, N.y), radius=0.002, stiffness=1e4, kinetic=0.4, slip_speed=0.01
         ),
+        Contact(
+            "bristles",
+            piston,
+            PlaneSurface(ground, N.y),
+            radius=0.002,
+            stiffness=1e4,
+            kinetic=0.4,
+            slip_speed=0.01,
+            presliding=1e-3,
+        ),
         Contact("rubbing", piston, PlaneSurface(ground, N.y), radius=0.002, stiffness=1e4, kinetic=0.3, plane=N.z),
     ):
         model.add(element)

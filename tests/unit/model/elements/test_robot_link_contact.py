@@ -125,6 +125,41 @@ def test_a_link_is_pushed_as_the_law_says(
     assert 3 < pressed < 27
 
 
+def test_feet_with_bristles_are_pushed_as_the_law_says(file: Path, pushed_arm: RightHandSide) -> None:
+    """Friction that sticks, along two tangents of a tilted plane, against the law in NumPy."""
+    model = model_of(file)
+    arm = model.mechanics
+    floor = PlaneSurface(arm.point("ground", (0, 0, HEIGHT)), tuple(3 * NORMAL))
+    law = {"stiffness": 3e3, "radius": RADIUS, "kinetic": 0.5, "slip_speed": 0.02, "presliding": 1e-3}
+    model.add(Contact("floor", "tool", floor, at=arm.point("tool", FOOT), **law))
+    derivation = pipeline.derive(model)
+    f, g = pipeline.right_hand_side(derivation), pushed_arm
+    along = np.array([1.0, 0.0, 0.0]) - NORMAL[0] * NORMAL
+    tangents = np.array([along / np.linalg.norm(along), np.cross(NORMAL, along) / np.linalg.norm(along)])
+    random, pressed = np.random.default_rng(2), 0
+    for _ in range(30):
+        x = np.append(random.uniform(-1, 1, 6), random.uniform(-0.7, 0.7, 2))
+        seen = dict(zip(g.output_names, g.outputs(0.0, x[:6]), strict=True))
+        p, v, w = (
+            np.array([seen[f"{name}.{i}"] for i in "xyz"])
+            for name in ("tool.position", "tool.velocity", "turn.angular_velocity")
+        )
+        distance, out = on_a_plane(p)
+        arm_, force = -distance * out, 3e3 * max(RADIUS - distance, 0.0) ** 1.5
+        slip, z = tangents @ (v + np.cross(w, arm_)), x[6:]
+        ratio = z + 0.5 * (1.0 - z @ z) * slip / np.sqrt(slip @ slip + 0.02**2)
+        rub = -0.5 * force * ratio @ tangents
+        wanted = g(0.0, x[:6], [*(force * out + rub), *np.cross(arm_, rub)])
+        rates = f(0.0, x)
+        assert rates[:6] == pytest.approx(wanted, abs=1e-10 * np.abs(wanted).max())
+        yielding = max(0.0, z @ slip) * (max(0.0, z @ z - 0.5) / 0.5) ** 2
+        bristles = (slip - yielding * z) / 1e-3 if force > 0 else -2 * 0.02 / 1e-3 * z
+        assert rates[6:] == pytest.approx(bristles, rel=1e-9, abs=1e-9 * np.abs(bristles).max())
+        pressed += force > 0
+    assert 3 < pressed < 27
+    assert worst_of(derivation) < 1
+
+
 CARRIED = (0.1, 0.3, 0.0)
 ACROSS = np.array([0.6, 0.8, 0.0])
 
@@ -250,7 +285,7 @@ def test_what_cannot_touch_is_reported_at_once(file: Path) -> None:
         "Contact c: the normal of its surface is 3",
         "Contact c: stiffness is -1",
         "Contact d: it touches with l1, a point of another link",
-        "give slip_speed=1e-3: friction that creeps",
+        "give slip_speed=1e-2, and presliding=1e-3 if it sticks",
         "Contact f: its surface is 'floor'",
         "SpringDamper g: both ends stand still",
         "the gap of h contains velocity_of_tool_z(t), and must contain no speeds",
