@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 import mb2fmu
-from mb2fmu import CoulombFriction, Latch, Model
+from mb2fmu import Contact, CoulombFriction, Latch, Model, PlaneSurface
 from mb2fmu.model.supported_functions import LookupTable
 
 RIGHT: dict[str, Callable[[], Model]] = {}
@@ -487,4 +487,58 @@ def mass_on_straight_tables() -> Model:
     model.coordinate(x, 0.83, "m")
     model.speed(v, 0.0, "m/s")
     model.experiment(stop=2.0, step=0.02, tolerance=1e-7)
+    return model
+
+
+@right
+def pendulums_quicker_than_steps() -> Model:
+    """Speeds turn round within each step: derivatives at the FMU's own state differ from those at the reference's."""
+    a, b, w, z, torque = me.dynamicsymbols("a b w z torque")
+    l, g = sm.symbols("l g")
+    N, O = _ground()
+    A, B = N.orientnew("A", "Axis", (a, N.z)), N.orientnew("B", "Axis", (b, N.z))
+    A.set_ang_vel(N, w * N.z)
+    B.set_ang_vel(N, z * N.z)
+    P = O.locatenew("P", -l * A.y)
+    P.v2pt_theory(O, N, A)
+    Q = P.locatenew("Q", -l * B.y)
+    Q.v2pt_theory(P, N, B)
+    bodies = [me.Particle("p", P, 1e-12), me.Particle("q", Q, 1e-12)]
+    loads = [*((S, -1e-12 * g * N.y) for S in (P, Q)), (A, torque * N.z)]
+    kane = me.KanesMethod(N, [a, b], [w, z], [a.diff() - w, b.diff() - z], bodies=bodies, forcelist=loads)
+    model = Model("Tiny", kane)
+    model.parameter(l, 1e-5, "m", min=1e-6)
+    model.parameter(g, 9.81, "m/s2")
+    model.input(torque, 0.0, "N.m")
+    for q in (a, b):
+        model.coordinate(q, 0.3, "rad")
+    for u in (w, z):
+        model.speed(u, 0.0, "rad/s")
+    model.output("a_rate", w, "rad/s")
+    t = me.dynamicsymbols._t
+    model.experiment(stop=2.0, step=4e-3, signals={torque: 5e-17 * sm.sin(5 * t)})
+    return model
+
+
+@right
+def block_that_bristles_hold() -> Model:
+    """A block in space that sticks, slides to and fro along a slope, and sticks again."""
+    x, y, z, u, v, w, push = me.dynamicsymbols("x y z u v w push")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", (0.2, N.x))
+    P = O.locatenew("P", x * A.x + y * A.y + z * A.z)
+    P.set_vel(N, u * A.x + v * A.y + w * A.z)
+    block = me.Particle("block", P, 2.0)
+    rates = [x.diff() - u, y.diff() - v, z.diff() - w]
+    loads = [(P, -2 * 9.81 * N.z + push * A.x)]
+    model = Model("Block", me.KanesMethod(N, [x, y, z], [u, v, w], rates, bodies=[block], forcelist=loads))
+    for q in (x, y, z):
+        model.coordinate(q, 0.0, "m")
+    for s in (u, v, w):
+        model.speed(s, 0.0, "m/s")
+    model.input(push, 0.0, "N")
+    law = {"stiffness": 1e5, "exponent": 1, "dissipation": 1.0}
+    floor = PlaneSurface(O, A.z)
+    model.add(Contact("floor", block, floor, **law, kinetic=0.5, slip_speed=0.01, presliding=1e-3))
+    model.experiment(stop=2.0, signals={push: 15 * sm.sin(4 * me.dynamicsymbols._t)})
     return model

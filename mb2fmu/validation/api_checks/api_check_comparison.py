@@ -83,6 +83,12 @@ class ApiCheckComparison:
         reference = self.check_point.reference
         return {reference.trajectory.names[c]: j for j, c in enumerate(reference.state_columns)}
 
+    def own_state(self, row: int) -> Floats:
+        """Return x of the FMU's own run at a point, shape (n_x,)."""
+        reference = self.check_point.reference
+        columns = [self.simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
+        return np.asarray(self.simulation.values[row, columns])
+
     def find_modes(self, point: int) -> SwitchModes | None:
         """Return the modes at a point: of the FMU's side of an event, or in which the reference sticks; else None.
 
@@ -96,8 +102,7 @@ class ApiCheckComparison:
         sticking = reference.modes[point]
         if not any(sticking.values[i] == 0.0 for i in numeric.signs):
             return None
-        columns = [self.simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]
-        state, inputs = self.simulation.values[point, columns], run.inputs_at(point).tolist()
+        state, inputs = self.own_state(point), run.inputs_at(point).tolist()
         prepared = numeric.prepare(run.parameters)
         contradiction = numeric.mode_contradiction(float(run.time[point]), state, inputs, prepared, sticking)
         return sticking if contradiction <= CONTRADICTED_MARGIN else None

@@ -32,12 +32,14 @@ class FiniteDifferencePoint:
         inputs: Inputs.
         parameters: Free ones.
         after_event: State and modes are those behind the event in which parameters became these; else those before it.
+        state: x there; None: the reference's.
     """
 
     row: int
     inputs: Floats
     parameters: tuple[float, ...]
     after_event: bool = False
+    state: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,14 @@ def compute_parameter_differences(
     )
 
 
+def repeat_differences(
+    reference: ReferenceRun, point: FiniteDifferencePoint, directions: DirectionalDifferences
+) -> DirectionalDifferences:
+    """Return the differences along the same changes at another point."""
+    states = directions.variables[:, list(reference.state_columns)]
+    return _measure_differences(reference, point, states, directions.inputs, directions.parameters)
+
+
 def compute_variable_time_derivatives(reference: ReferenceRun, point: FiniteDifferencePoint) -> tuple[Floats, Floats]:
     """Return time derivatives of all compared variables along the motion, inputs held, and their accuracy."""
     x = _state_at_point(reference, point)
@@ -144,7 +154,8 @@ def _measure_round_off(reference: ReferenceRun, point: FiniteDifferencePoint, x:
 
 def _state_at_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Floats:
     """Return the state there; a change of parameters may have parted a contact, for example."""
-    x, run, numeric = reference.states[point.row], reference.experiment, reference.numeric
+    x = reference.states[point.row] if point.state is None else point.state
+    run, numeric = reference.experiment, reference.numeric
     if not point.after_event:
         return np.asarray(x)
     before, after = numeric.prepare(run.parameters), numeric.prepare(list(point.parameters))
