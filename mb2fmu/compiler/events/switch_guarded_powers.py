@@ -40,17 +40,25 @@ class SwitchGuardedPowerFinder:
         self._op: list[int] = program.op.tolist()
         self._forms = NodeLinearCombinations(program)
         self._copies: dict[int, int] = {}
-        self._has_power: list[bool] = []
-        for node, op in enumerate(self._op):
-            in_operands = op != Op.BLOCK and any(self._has_power[operand] for operand in operands[node])
-            self._has_power.append(op in _POWERS or in_operands)
+        self._has_power = self._mark_dependents([op in _POWERS for op in self._op])
+        self._has_switch = self._mark_dependents([node in self._switches for node in range(len(program))])
+        self._has_memory_switch = self._mark_dependents(
+            [node in self._switches and op not in _UNFROZEN for node, op in enumerate(self._op)]
+        )
+
+    def _mark_dependents(self, marks: list[bool]) -> list[bool]:
+        """Return marks of marked nodes and of all that scalar operations compute from them; blocks pass no mark on."""
+        for node, operands in enumerate(self._operands):  # operands come first
+            if not marks[node] and self._op[node] != Op.BLOCK:
+                marks[node] = any(marks[operand] for operand in operands)
+        return marks
 
     def is_power_of_switch(self, node: int) -> bool:
         """Return whether a node is one of ``_POWERS``, and its first operand contains switches of the present state."""
         if self._op[node] not in _POWERS:
             return False
         base = self._operands[node][0]
-        return any(each in self._switches for each in self._cone(base)) and self._is_of_present_state(base)
+        return self._has_switch[base] and self._is_of_present_state(base)
 
     def is_switch(self, node: int) -> bool:
         """Return whether a node is frozen."""
@@ -94,7 +102,7 @@ class SwitchGuardedPowerFinder:
 
     def _is_of_present_state(self, node: int) -> bool:
         """Return whether all switches in a node are functions of the present state."""
-        return all(self._op[each] in _UNFROZEN for each in self._cone(node) if each in self._switches)
+        return not self._has_memory_switch[node]
 
     def copy_unfrozen(self, node: int, frozen: list[int], copy: Callable[[int, tuple[int, ...]], int]) -> int:
         """Return the copy of a node in which its switches are functions of the present state.

@@ -324,12 +324,14 @@ def _find_triangular_blocks(
 
     A matrix that is singular by its structure is left in one piece, for its pivots to say so.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
-
     if not rows:
         return []
     order, unknowns = sorted(rows), sorted(columns)
+    if all(columns <= entries[row] for row in order):
+        return [(order, unknowns)]
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
+
     place = {j: k for k, j in enumerate(unknowns)}
     n = len(order)
     filled = np.zeros((n, n), dtype=np.int8)

@@ -7,8 +7,8 @@ law. Nothing of the program is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -57,6 +57,21 @@ class FrictionContacts:
 
 
 @dataclass(frozen=True, slots=True)
+class _ContactModes:
+    """Modes of contacts, one way or several: shape (k,) and (f,), or (n, k) and (n, f).
+
+    Attributes:
+        pressed: Which contacts press.
+        stuck: Which contacts with friction stick.
+        senses: Of slip, 1 or -1; 0 of what sticks or is open.
+    """
+
+    pressed: BooleanArray
+    stuck: BooleanArray
+    senses: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class _ContactProblem:
     """A contact problem: y = q + W (N, T).
 
@@ -76,64 +91,44 @@ class _ContactProblem:
     minimum_forces: Floats
     known_senses: Floats
 
-    def solve(self, are_pressed: Sequence[bool], senses: Sequence[int | None]) -> tuple[Floats, Floats]:
-        """Return (N, T) and y for these pressed contacts; those with ``senses`` None stick, others slide."""
-        k = len(are_pressed)
-        # parts = base + S z, z the unknown ones
-        columns, rows = [], []
-        base = np.where(are_pressed, 0.0, self.minimum_forces)
-        base = np.append(base, np.zeros(len(self.friction_contacts)))
-        for contact in range(k):
-            if not are_pressed[contact]:
-                continue
-            column = np.zeros(len(base))
-            column[contact] = 1.0
-            columns.append(column)
-            rows.append(contact)
-        for friction_index, (contact, sense) in enumerate(zip(self.friction_contacts, senses, strict=True)):
-            if sense is None:
-                column = np.zeros(len(base))
-                column[k + friction_index] = 1.0
-                columns.append(column)
-                rows.append(k + friction_index)
-                continue
-            base[k + friction_index] = -self.mu[friction_index] * sense * base[contact]
-            for column in columns:
-                column[k + friction_index] -= (
-                    self.mu[friction_index] * sense * column[contact] if column[contact] else 0.0
-                )
-        if not rows:
-            return base, self.q + self.W @ base
-        S = np.array(columns).T
-        A, right_side = (self.W @ S)[rows], -(self.q + self.W @ base)[rows]
-        diagonal = np.diag(self.W)[rows]
+    def solve(self, modes: _ContactModes) -> tuple[Floats, Floats]:
+        """Return (N, T) and y in these modes, shape (…, k + f): all of them at once, since each is small."""
+        k, f, contacts = len(self.minimum_forces), len(self.mu), list(self.friction_contacts)
+        normals, tangents, drag = np.arange(k), k + np.arange(f), -self.mu * modes.senses
+        # (N, T) = base + S z, z the unknown ones
+        unknown = np.concatenate([modes.pressed, modes.stuck], axis=-1)
+        base_normal = np.where(modes.pressed, 0.0, self.minimum_forces)
+        base = np.concatenate([base_normal, drag * base_normal[..., contacts]], axis=-1)
+        S = np.zeros((*unknown.shape, k + f))
+        S[..., normals, normals], S[..., tangents, tangents] = modes.pressed, modes.stuck
+        S[..., tangents, contacts] = drag * modes.pressed[..., contacts]
+        # Rows of what is known are zeros, and so is its part of the solution, which is the smallest one.
+        A, right_side = unknown[..., None] * (self.W @ S), unknown * -(self.q + base @ self.W.T)
+        diagonal = np.diag(self.W)
         parts = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a row that vanishes has no length
-        z = parts * np.linalg.lstsq(parts[:, None] * A * parts, parts * right_side, rcond=_RANK_TOLERANCE)[0]
-        forces = base + S @ z
-        return forces, self.q + self.W @ forces
+        inverse = np.linalg.pinv(parts[:, None] * A * parts, rcond=_RANK_TOLERANCE)
+        z = parts * (inverse @ (parts * right_side)[..., None])[..., 0]
+        forces = base + (S @ z[..., None])[..., 0]
+        return forces, self.q + forces @ self.W.T
 
-    def compute_violation(
-        self, are_pressed: Sequence[bool], senses: Sequence[int | None], forces: Floats, y: Floats
-    ) -> float:
-        """Return the violation of the law, in the unit of y; infinite where a known sense is contradicted."""
-        k, D = len(are_pressed), np.diag(self.W)
-        worst = -np.inf
-        for contact in range(k):
-            margin = (
-                D[contact] * (forces[contact] - self.minimum_forces[contact]) if are_pressed[contact] else y[contact]
-            )
-            worst = max(worst, -margin)
-        for friction_index, (contact, sense) in enumerate(zip(self.friction_contacts, senses, strict=True)):
-            normal, tangential = forces[contact], forces[k + friction_index]
-            if normal == 0.0 and not are_pressed[contact]:
-                continue
-            if self.known_senses[friction_index] and sense != self.known_senses[friction_index]:
-                return np.inf
-            if sense is None:
-                worst = max(worst, D[contact] * (abs(tangential) - self.mu[friction_index] * normal))
-            elif not self.known_senses[friction_index]:
-                worst = max(worst, -sense * y[k + friction_index])
-        return float(worst)
+    def compute_violations(self, modes: _ContactModes, are_present: BooleanArray, forces: Floats, y: Floats) -> Floats:
+        """Return the violations of the law by the contacts that are present, in the unit of y, shape (n,).
+
+        They are infinite where a known sense is contradicted.
+        """
+        k, D, contacts = len(are_present), np.diag(self.W), list(self.friction_contacts)
+        margins = np.where(modes.pressed, D[:k] * (forces[:, :k] - self.minimum_forces), y[:, :k])
+        normal, tangential = forces[:, contacts], forces[:, k:]
+        has_friction = are_present[contacts] & (modes.pressed[:, contacts] | (normal != 0.0))
+        is_known = self.known_senses != 0.0
+        sliding_margins = np.where(is_known, np.inf, modes.senses * y[:, k:])
+        sticking_margins = D[contacts] * (self.mu * normal - np.abs(tangential))
+        friction_margins = np.where(modes.stuck, sticking_margins, sliding_margins)
+        friction_margins[is_known & (modes.senses != self.known_senses)] = -np.inf
+        return -np.minimum(
+            np.min(margins, axis=1, initial=np.inf, where=are_present),
+            np.min(friction_margins, axis=1, initial=np.inf, where=has_friction),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,24 +146,29 @@ class _ContactSolution:
     senses: Floats
 
 
-def _iterate_contact_modes(
-    law: _ContactProblem, are_present: BooleanArray
-) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
-    """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
-    choices: list[list[tuple[bool, int | None]]] = []
-    for contact in range(len(are_present)):
-        if not are_present[contact]:
-            choices.append([(False, 0)])
-        elif contact not in law.friction_contacts:
-            choices.append([(True, 0), (False, 0)])
+@lru_cache
+def _list_contact_modes(
+    are_present: tuple[bool, ...], have_minimum: tuple[bool, ...], friction_contacts: tuple[int, ...]
+) -> _ContactModes:
+    """Return all modes of these contacts; ``have_minimum``: even what opens keeps a force, and thus friction."""
+    is_open, sticks_or_slides = (False, False, 0.0), ((True, 0.0), (False, 1.0), (False, -1.0))
+    choices: list[list[tuple[bool, bool, float]]] = []
+    for contact, is_present in enumerate(are_present):
+        if not is_present:
+            choices.append([is_open])
+        elif contact not in friction_contacts:
+            choices.append([(True, False, 0.0), is_open])
         else:
-            force_choices: list[tuple[bool, int | None]] = [(True, None), (True, 1), (True, -1)]
-            minimum_force_choices: list[tuple[bool, int | None]] = [(False, None), (False, 1), (False, -1)]
+            minimum_force_choices = [(False, *each) for each in sticks_or_slides]
             choices.append(
-                [*force_choices, *(minimum_force_choices if law.minimum_forces[contact] > 0.0 else [(False, 0)])]
+                [
+                    *((True, *each) for each in sticks_or_slides),
+                    *(minimum_force_choices if have_minimum[contact] else [is_open]),
+                ]
             )
-    for each in product(*choices):
-        yield tuple(p for p, _ in each), tuple(each[contact][1] for contact in law.friction_contacts)
+    ways = np.array(list(product(*choices)))  # way, contact, (pressed, stuck, sense)
+    of_friction = ways[:, list(friction_contacts)]
+    return _ContactModes(ways[..., 0] != 0.0, of_friction[..., 1] != 0.0, of_friction[..., 2])
 
 
 def _solve_contact_modes(
@@ -183,72 +183,24 @@ def _solve_contact_modes(
     Raises:
         ValidationError: If none does, or another motion does, too.
     """
-    k, restricted = len(are_present), _restrict_problem(law, are_present)
     open_q = np.append(are_present, are_present[[*law.friction_contacts]])
     size = float(np.abs(law.q[open_q]).sum()) + 1e-300
-    candidates: list[tuple[float, _ContactSolution, Floats]] = []
-    for are_pressed, friction_senses in _iterate_contact_modes(law, are_present):
-        sense_values = np.array([sense or 0 for sense in friction_senses], dtype=float)
-        if (
-            excluded is not None
-            and np.array_equal(are_pressed, excluded[0])
-            and np.array_equal(sense_values, excluded[1])
-        ):
-            continue
-        parts, y = law.solve(are_pressed, friction_senses)
-        violation = restricted.compute_violation(
-            *_restrict_modes(are_present, law.friction_contacts, are_pressed, friction_senses),
-            *_select_contact_rows(are_present, law.friction_contacts, parts, y),
-        )
-        rates = np.where(open_q, y, 0.0)
-        candidates.append((violation, _ContactSolution(parts, np.array(are_pressed, dtype=float), sense_values), rates))
-    best_candidate = min(candidates, key=lambda each: each[0])
-    if best_candidate[0] > _LAW_TOLERANCE * size:
-        raise _make_paradox_error(t, names, "no motion agrees")
-    for violation, _, y in candidates:
-        if (
-            -violation > _DISTINCT_SOLUTION_TOLERANCE * size
-            and np.abs(y - best_candidate[2]).max() > _DISTINCT_SOLUTION_TOLERANCE * size
-        ):
-            raise _make_paradox_error(t, names, "more than one motion agrees")
-    assert len(best_candidate[1].contact_unknowns) == k + len(law.friction_contacts)
-    return best_candidate[1]
-
-
-def _restrict_problem(law: _ContactProblem, are_present: BooleanArray) -> _ContactProblem:
-    """Return the law restricted to some contacts."""
-    contacts = [contact for contact in range(len(are_present)) if are_present[contact]]
-    places = [place for place, contact in enumerate(law.friction_contacts) if are_present[contact]]
-    rows = [*contacts, *(len(are_present) + place for place in places)]
-    return _ContactProblem(
-        law.W[np.ix_(rows, rows)],
-        law.q[rows],
-        tuple(contacts.index(law.friction_contacts[place]) for place in places),
-        law.mu[places],
-        law.minimum_forces[contacts],
-        law.known_senses[places],
+    modes = _list_contact_modes(
+        tuple(are_present.tolist()), tuple((law.minimum_forces > 0.0).tolist()), law.friction_contacts
     )
-
-
-def _restrict_modes(
-    are_present: BooleanArray,
-    friction_contact_indices: Sequence[int],
-    are_pressed: Sequence[bool],
-    senses: Sequence[int | None],
-) -> tuple[list[bool], list[int | None]]:
-    """Return modes restricted to some contacts."""
-    kept_senses = [
-        sense for sense, contact in zip(senses, friction_contact_indices, strict=True) if are_present[contact]
-    ]
-    return [p for p, is_present in zip(are_pressed, are_present, strict=True) if is_present], kept_senses
-
-
-def _select_contact_rows(
-    are_present: BooleanArray, friction_contact_indices: Sequence[int], parts: Floats, y: Floats
-) -> tuple[Floats, Floats]:
-    """Return the rows of some contacts."""
-    rows = np.append(are_present, are_present[[*friction_contact_indices]])
-    return parts[rows], y[rows]
+    if excluded is not None:
+        is_excluded = (modes.pressed == excluded[0]).all(axis=1) & (modes.senses == excluded[1]).all(axis=1)
+        modes = _ContactModes(modes.pressed[~is_excluded], modes.stuck[~is_excluded], modes.senses[~is_excluded])
+    forces, y = law.solve(modes)
+    violations = law.compute_violations(modes, are_present, forces, y)
+    best = int(np.argmin(violations))
+    if violations[best] > _LAW_TOLERANCE * size:
+        raise _make_paradox_error(t, names, "no motion agrees")
+    rates = np.where(open_q, y, 0.0)
+    is_other_motion = np.abs(rates - rates[best]).max(axis=1) > _DISTINCT_SOLUTION_TOLERANCE * size
+    if np.any(is_other_motion & (-violations > _DISTINCT_SOLUTION_TOLERANCE * size)):
+        raise _make_paradox_error(t, names, "more than one motion agrees")
+    return _ContactSolution(forces[best], modes.pressed[best].astype(float), modes.senses[best])
 
 
 def _make_paradox_error(t: float, names: str, reason: str) -> ValidationError:
@@ -438,12 +390,8 @@ def _change_friction_modes(
         np.zeros(k),
         known_senses,
     )
-    friction_senses: list[int | None] = [
-        None if solution.pressed[contact] and (starts_now or not sense) else int(sense)
-        for contact, sense, starts_now in zip(friction_contact_indices, solution.senses, begins_sliding, strict=True)
-    ]
-    impulses, _ = speeds.solve([bool(p) for p in solution.pressed], friction_senses)
-    resting_after = np.where(
-        resting, np.where(solution.pressed > MODE_THRESHOLD, 1.0, float(OPENING_STATE)), contact_rows.resting
-    )
+    is_pressed = solution.pressed > MODE_THRESHOLD
+    is_stuck = is_pressed[list(friction_contact_indices)] & (begins_sliding | (solution.senses == 0.0))
+    impulses, _ = speeds.solve(_ContactModes(is_pressed, is_stuck, np.where(is_stuck, 0.0, solution.senses)))
+    resting_after = np.where(resting, np.where(is_pressed, 1.0, float(OPENING_STATE)), contact_rows.resting)
     return resting_after, solution.senses, impulses

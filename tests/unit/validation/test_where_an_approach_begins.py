@@ -14,6 +14,7 @@ from mb2fmu import Impact, Model, derive, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.modes.contact_friction_modes import (
     FrictionContacts,
+    _ContactModes,
     _ContactProblem,
     solve_frictional_contact_events,
 )
@@ -87,8 +88,9 @@ def test_a_slip_without_slope_is_no_divisor() -> None:
         )
         for n, rows in ((1, [0, 2]), (2, [0, 1, 2, 3]))
     )
-    forces, _ = both.solve([True, False], [None, 0])
-    assert forces[[0, 2]] == pytest.approx(alone.solve([True], [None])[0])
+    pressed, nothing = np.array([True, False]), np.zeros(2)
+    forces, _ = both.solve(_ContactModes(pressed, pressed, nothing))
+    assert forces[[0, 2]] == pytest.approx(alone.solve(_ContactModes(pressed[:1], pressed[:1], nothing[:1]))[0])
     assert forces[[0, 2]] == pytest.approx([1 / 2, 1 / 3])
 
 
