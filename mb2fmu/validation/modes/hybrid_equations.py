@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_alternating_switches_error,
     make_conflicting_events_error,
@@ -51,6 +51,8 @@ class HybridEquations(ModeEquations):
     ``margin_offset`` is what all margins are larger by: events are late by that over the rate of the margin.
     ``start_events_done``: what is at 0 s is behind what ``every`` and ``once`` set there.
     """
+
+    has_modes = True
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
