@@ -67,14 +67,6 @@ if TYPE_CHECKING:
     from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
     from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize, sensitivities, sweep
 
-__all__ = [
-    "BuildOptions", "DerivationResult", "ExportOptions", "ExportResult", "FmuBuildResult", "FmuSimulation",
-    "FormulationOptions", "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime",
-    "ValidationOutcome", "animate", "build", "compare_with_data", "derive", "draw_model_graph", "export",
-    "export_target_source_code", "linearize", "load", "quantities", "render_validation_report", "rhs",
-    "right_hand_side", "run", "sensitivities", "simulate", "start_values", "sweep", "validate", "write",
-]  # fmt: skip
-
 __getattr__ = import_on_first_use(
     __name__,
     {
@@ -90,6 +82,14 @@ __getattr__ = import_on_first_use(
         "study_runs.linearization_and_sensitivities": "linearize sensitivities sweep",
     },
 )
+
+__all__ = [
+    "BuildOptions", "DerivationResult", "ExportOptions", "ExportResult", "FmuBuildResult", "FmuSimulation",
+    "FormulationOptions", "Model", "ModelSimulation", "RightHandSide", "RunResult", "StageObserver", "StageTime",
+    "ValidationOutcome", "animate", "build", "compare_with_data", "derive", "draw_model_graph", "export",
+    "export_target_source_code", "linearize", "load", "quantities", "render_validation_report", "rhs",
+    "right_hand_side", "run", "sensitivities", "simulate", "start_values", "sweep", "validate", "write",
+]  # fmt: skip
 
 
 def export(

@@ -41,8 +41,8 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compare
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.reference.located_events import LocatedEvent
     from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]

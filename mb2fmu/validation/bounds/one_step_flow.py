@@ -27,21 +27,21 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_sides import (
     SAME_EVENT_FRACTION,
     SimultaneousEvents,
     drop_round_off_events,
     evaluate_both_event_sides,
 )
-from mb2fmu.validation.reference.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem, list_step_start_instants
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.reference.located_events import LocatedEvent
     from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]

@@ -36,8 +36,8 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+    from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.reference.located_events import LocatedEvent
 
 Floats = npt.NDArray[np.float64]
 

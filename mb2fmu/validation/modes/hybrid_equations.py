@@ -52,8 +52,6 @@ class HybridEquations(ModeEquations):
     ``start_events_done``: what is at 0 s is behind what ``every`` and ``once`` set there.
     """
 
-    has_modes = True
-
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
         self._fixed_modes: SwitchModes | None = None

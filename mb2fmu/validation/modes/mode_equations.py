@@ -64,6 +64,8 @@ class ModeEquations(NumericEquations):
     ``contact_line_count`` how many normals and tangents contacts have.
     """
 
+    has_modes = True
+
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
         self._output_counts: ModeMotionOutputLayout | None = None

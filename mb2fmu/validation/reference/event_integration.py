@@ -17,8 +17,8 @@ import numpy.typing as npt
 from mb2fmu.root_finding import find_first_crossing
 from mb2fmu.validation.compiled.compiled_mode_steps import CompiledEventLog, CompiledEventSettlingLimits
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
+from mb2fmu.validation.modes.located_events import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.located_events import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
     make_integration_standstill_error,

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+    from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.reference.located_events import LocatedEvent
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

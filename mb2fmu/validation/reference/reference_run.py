@@ -19,9 +19,9 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
-from mb2fmu.validation.reference.located_events import IntegrationEventLog
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
@@ -50,8 +50,8 @@ from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquati
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, NumericEquations
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.reference.located_events import LocatedEvent
 
 Floats = npt.NDArray[np.float64]
 _VISITED_INSTANTS = 8

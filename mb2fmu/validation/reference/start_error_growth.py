@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_sides import (
     find_brief_mode_disagreements,
     find_points_between_matching_events,
     find_round_off_switches,
 )
-from mb2fmu.validation.reference.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps, find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,

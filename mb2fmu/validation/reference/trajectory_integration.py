@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
-from mb2fmu.validation.reference.located_events import IntegrationEventLog
+from mb2fmu.validation.modes.located_events import IntegrationEventLog
 from mb2fmu.validation.reference.radau_collocation import get_collocation_struct, integrate_stiff_equations
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
