@@ -51,9 +51,11 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.target_source_export import print_target_source_files, write_target_source_files
-from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pages
+from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pages, validation_run
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
+from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
+from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
     from mb2fmu.pipeline.display.mechanism_animation import animate
     from mb2fmu.pipeline.fmu_build.target_source_export import export_target_source_code
     from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
-    from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
     from mb2fmu.pipeline.simulation.model_right_hand_side import Model, load, rhs
     from mb2fmu.pipeline.simulation.model_simulation import simulate
     from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
@@ -75,7 +76,6 @@ __getattr__ = import_on_first_use(
         "display.mechanism_animation": "animate",
         "fmu_build.target_source_export": "export_target_source_code",
         "run_and_report.model_graph_and_theory": "draw_model_graph quantities",
-        "run_and_report.validation_run": "compare_with_data validate",
         "simulation.model_right_hand_side": "Model load rhs",
         "simulation.model_simulation": "simulate",
         "simulation.simulation_trajectories": "FmuSimulation ModelSimulation",
@@ -158,9 +158,6 @@ def run(
         >>> result.errors[0].ratio < 1.0
         True
     """
-    from mb2fmu.pipeline.run_and_report.validation_run import validate_fmu
-    from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
-
     fmu_and_report_publication.refuse_unrunnable_fmu(options)
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
@@ -169,7 +166,7 @@ def run(
     with fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
-        validated = validate_fmu(
+        validated = validation_run.validate_fmu(
             results.archive_path, derivation.checked, derivation.mechanism, derivation.equations.method, stage,
             default_only=default_only,
         )  # fmt: skip
