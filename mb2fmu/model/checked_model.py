@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sm
 from sympy.physics.mechanics import Point, ReferenceFrame
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model.declarations.appearance_declarations import AppearanceItem
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.declarations.declared_events import DeclaredEvent
 from mb2fmu.model.declarations.declared_loop_closed_forms import DeclaredLoopClosedForm
@@ -22,6 +21,12 @@ from mb2fmu.model.quantity_declarations import (
     Output,
 )
 from mb2fmu.model.sources.mechanics_source import Mechanics
+
+if TYPE_CHECKING:
+    from mb2fmu.model.declarations.contact_and_latch_declaration_records import (
+        DeclaredContact,
+        DeclaredMechanicalLatch,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,13 @@ ImpactOrder = Literal["sequential", "simultaneous"]
 StartKind = Literal["fixed", "guess"]
 OutputLevel = Literal["position", "velocity", "acceleration"]
 
+MODE_THRESHOLD = 0.5
+"""A mode is on above this: 1 is on, 0 is off, and so is the quarter of a contact that is about to part.
+
+It holds for states of contacts and latches and for conditions; the sense of a friction contact is 1, -1 or 0, and it
+slides where the magnitude is above this.
+"""
+
 
 def format_symbol_as_word(symbol: object) -> str:
     """Return the name of a symbol or function of time as one word: ``q`` for q(t), ``q_dot``, ``q_ddot`` for rates.

@@ -26,8 +26,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from mb2fmu.deferred_imports import import_on_first_use
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
@@ -47,26 +48,40 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
     StageTime,
     ValidationOutcome,
 )
-from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
-from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.pipeline.display.mechanism_animation import animate
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
-from mb2fmu.pipeline.fmu_build.target_source_export import (
-    export_target_source_code,
-    print_target_source_files,
-    write_target_source_files,
-)
+from mb2fmu.pipeline.fmu_build.target_source_export import print_target_source_files, write_target_source_files
 from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pages, validation_run
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
-from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
 from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
 from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
-from mb2fmu.pipeline.simulation.model_right_hand_side import Model, load, rhs
-from mb2fmu.pipeline.simulation.model_simulation import simulate
-from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
-from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize, sensitivities, sweep
+
+if TYPE_CHECKING:
+    from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
+    from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
+    from mb2fmu.pipeline.display.mechanism_animation import animate
+    from mb2fmu.pipeline.fmu_build.target_source_export import export_target_source_code
+    from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
+    from mb2fmu.pipeline.simulation.model_right_hand_side import Model, load, rhs
+    from mb2fmu.pipeline.simulation.model_simulation import simulate
+    from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
+    from mb2fmu.pipeline.study_runs.linearization_and_sensitivities import linearize, sensitivities, sweep
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "derivation.right_hand_side": "RightHandSide",
+        "derivation.right_hand_side_of_derivation": "right_hand_side start_values",
+        "display.mechanism_animation": "animate",
+        "fmu_build.target_source_export": "export_target_source_code",
+        "run_and_report.model_graph_and_theory": "draw_model_graph quantities",
+        "simulation.model_right_hand_side": "Model load rhs",
+        "simulation.model_simulation": "simulate",
+        "simulation.simulation_trajectories": "FmuSimulation ModelSimulation",
+        "study_runs.linearization_and_sensitivities": "linearize sensitivities sweep",
+    },
+)
 
 __all__ = [
     "BuildOptions", "DerivationResult", "ExportOptions", "ExportResult", "FmuBuildResult", "FmuSimulation",

@@ -11,41 +11,52 @@ on the measured sensitivity; what cannot be judged does not pass; the FMU runs i
 Must not: derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
-from mb2fmu.validation.data.measured_data_comparison import (
-    MeasuredDataRunSettings,
-    MeasuredTableComparison,
-    compare_derivatives_at_table_points,
-    compare_measurements,
-)
-from mb2fmu.validation.data.validation_data_tables import (
-    ValidationDataTable,
-    ValidationDataTolerance,
-    read_validation_table,
-)
-from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
-from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
-from mb2fmu.validation.reference import reference_files
-from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
-from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
-from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
-from mb2fmu.validation.reference.trajectory_records import Trajectory
-from mb2fmu.validation.reference_equations.newton_euler import (
-    can_integrate_newton_euler_reference,
-    is_too_large_for_symbols,
-)
-from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
-from mb2fmu.validation.validate import ReferenceAndBounds, choose_reference_method, make_reference_and_bounds, validate
-from mb2fmu.validation.validation_result import (
-    ApiCheckResult,
-    ExercisedQuantityResult,
-    InterfaceTypeResult,
-    InvariantResult,
-    PerturbedExperimentResult,
-    PerturbedQuantity,
-    ValidationResult,
-    VariableResult,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
+    from mb2fmu.validation.data.measured_data_comparison import (
+        MeasuredDataRunSettings,
+        MeasuredTableComparison,
+        compare_derivatives_at_table_points,
+        compare_measurements,
+    )
+    from mb2fmu.validation.data.validation_data_tables import (
+        ValidationDataTable,
+        ValidationDataTolerance,
+        read_validation_table,
+    )
+    from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
+    from mb2fmu.validation.fmu_validation import (
+        ReferenceAndBounds,
+        choose_reference_method,
+        make_reference_and_bounds,
+        validate,
+    )
+    from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
+    from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
+    from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
+    from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
+    from mb2fmu.validation.reference.trajectory_records import Trajectory
+    from mb2fmu.validation.reference_equations.newton_euler import (
+        can_integrate_newton_euler_reference,
+        is_too_large_for_symbols,
+    )
+    from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
+    from mb2fmu.validation.validation_result import (
+        ApiCheckResult,
+        ExercisedQuantityResult,
+        InterfaceTypeResult,
+        InvariantResult,
+        PerturbedExperimentResult,
+        PerturbedQuantity,
+        ValidationResult,
+        VariableResult,
+    )
 
 __all__ = [
     "ApiCheckResult",
@@ -80,9 +91,32 @@ __all__ = [
     "make_reference_and_bounds",
     "measure_start_error_growth",
     "read_validation_table",
-    "reference_files",
     "run_external_checkers",
     "run_independent_checks",
     "simulate_fmu",
     "validate",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "mb2fmu.audit.external_checkers": "ConformityFinding run_external_checkers",
+        "data.measured_data_comparison": (
+            "MeasuredDataRunSettings MeasuredTableComparison compare_derivatives_at_table_points compare_measurements"
+        ),
+        "data.validation_data_tables": "ValidationDataTable ValidationDataTolerance read_validation_table",
+        "flexible_body_limitations": "list_flexible_body_limitations",
+        "independent_checks": "IndependentCheck IndependentChecks run_independent_checks",
+        "reference.experiment_values": "ExperimentValues form_experiment_values",
+        "reference.reference_run": "ReferenceRun integrate_by_euler make_reference",
+        "reference.start_error_growth": "measure_start_error_growth",
+        "reference.trajectory_records": "Trajectory",
+        "reference_equations.newton_euler": "can_integrate_newton_euler_reference is_too_large_for_symbols",
+        "runs.fmu_run": "FmuSimulationResult simulate_fmu",
+        "fmu_validation": "ReferenceAndBounds choose_reference_method make_reference_and_bounds validate",
+        "validation_result": (
+            "ApiCheckResult ExercisedQuantityResult InterfaceTypeResult InvariantResult PerturbedExperimentResult "
+            "PerturbedQuantity ValidationResult VariableResult"
+        ),
+    },
+)

@@ -7,14 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.audit.external_checkers import ConformityFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
-from mb2fmu.validation.data.measured_data_comparison import MeasuredTableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
 from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
@@ -22,6 +21,9 @@ from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import LeastAccurateDerivative
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.data.measured_data_comparison import MeasuredTableComparison
 
 Floats = npt.NDArray[np.float64]
 Verdict = Literal["passed", "failed", "unjudged"]

@@ -6,7 +6,6 @@ tolerances by nominal values: the impacts were 1e-8 to 1e-5 s early.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from mb2fmu import Impact, Model, Parts, pipeline
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
 from mb2fmu.pipeline.run_and_report.validation_run import validate
+from mb2fmu.validation import fmu_validation
 
 OFFSET = ("events.h", "#define MB2FMU_OFFSET 1e-10")
 
@@ -131,7 +131,7 @@ def test_steps_with_other_parameters_may_be_the_integrators_error(
     assert result.passed, result.notes
     assert result.notes[0].startswith("Model Exchange was integrated again")
     with monkeypatch.context() as coarse:
-        coarse.setattr(sys.modules["mb2fmu.validation.validate"]._FmuRunPlan, "judge_again", lambda *a: (a[4], ()))
+        coarse.setattr(fmu_validation._FmuRunPlan, "judge_again", lambda *a: (a[4], ()))
         first = judged(fmu, right)
     failed = [call for call in first.api_checks if call.verdict == "failed"]
     assert failed
@@ -148,15 +148,14 @@ def test_hops_that_add_up_are_integrated_more_finely_still(tmp_path: Path) -> No
 def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(
     build: FmuBuildResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    validation = sys.modules["mb2fmu.validation.validate"]  # the package gives its name to the function
-    run = validation.run_fmu_process
+    run = fmu_validation.run_fmu_process
 
     def run_coarsely_only(*arguments, state_scales=None, **settings):
         if state_scales is not None:
             raise ToolError("running the FMU failed:", [Fault("a step is too small")])
         return run(*arguments, **settings)
 
-    monkeypatch.setattr(validation, "run_fmu_process", run_coarsely_only)
+    monkeypatch.setattr(fmu_validation, "run_fmu_process", run_coarsely_only)
     result = judged(packed(build, tmp_path / "right.fmu"))
     assert not result.passed
     assert result.notes[0].startswith("Model Exchange could not be integrated more accurately, though events were off")

@@ -44,7 +44,6 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.compiler.lowering.acceleration_solves import ConstrainedDynamicsSolver
-from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accelerations
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
 from mb2fmu.compiler.lowering.recursion import RecursiveMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
@@ -422,6 +421,8 @@ class EquationsLowering:
         """Define dependent speeds and all accelerations."""
         e = self.equations
         if e.contacts or e.latches:
+            from mb2fmu.compiler.lowering.contact_accelerations import define_contact_accelerations
+
             define_contact_accelerations(self.builder, self.walker, e, self.motion, self.dynamics)
             return
         if isinstance(e.dynamics, RecursiveDynamics):

@@ -23,7 +23,7 @@ from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 
 NodeMatrix = list[list[int]]
 

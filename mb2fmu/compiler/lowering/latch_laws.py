@@ -22,7 +22,7 @@ from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import Act
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 
 _HELD_ROW_TOLERANCE = 1e-9
 """Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""

@@ -23,8 +23,7 @@ from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, F
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
-from mb2fmu.model.quantity_declarations import RestitutionLaw
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD, RestitutionLaw
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralPositionRow, UnilateralRow
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
-from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD, ImpactOrder, RestitutionLaw
 from mb2fmu.model.supported_functions import no_event
 
 REIMPACT_SPEED_RATIO = sm.Rational(1, 1000)

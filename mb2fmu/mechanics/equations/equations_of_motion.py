@@ -15,15 +15,13 @@ that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.event_equations import EventDefinition, form_contact_and_latch_events
-from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.equations.observable_quantities import (
     DIAGNOSTIC_SYMBOLS,
@@ -35,6 +33,10 @@ from mb2fmu.mechanics.equations.observable_quantities import (
 )
 from mb2fmu.model.expression_traversal import list_free_symbols
 from mb2fmu.model.quantity_declarations import StartKind
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.contact_equations import ContactEquations
+    from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 
 __all__ = [
     "DIAGNOSTIC_SYMBOLS",

@@ -6,12 +6,13 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ContactEquations, UnilateralContact
-from mb2fmu.mechanics.equations.latch_equations import LatchEquations
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.contact_equations import ContactEquations, UnilateralContact
+    from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,8 @@ def _opening_event(
     An impact at the same instant (``has_impact``) goes first, and says what rests then: both set ``resting``.
     With friction (``rough``) pulling is left to the event that changes the modes of all contacts together.
     """
+    from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE
+
     name, is_lifted = f"{contact.name} opens", contact.lift_off_condition(u)
     if not rough:
         resting_after = sm.Piecewise((0, is_lifted), (OPENING_STATE, True))

@@ -16,7 +16,7 @@ import dataclasses
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,6 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     Treatment,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.formulations.loops import ClosedFormLoops, TransmissionLoopSolver, find_closed_form_loops
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import ConstraintEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
@@ -40,6 +39,9 @@ from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import 
 )
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.formulations.loops import ClosedFormLoops
 
 Floats = npt.NDArray[np.float64]
 TreatmentOption = Literal["auto", "attractor", "multipliers", "explicit", "partition"]
@@ -186,11 +188,7 @@ def plan_constraint_treatment(
     _check_redundancy(rows.redundant_rows, requested)
     dependent = _dependent_coordinates(mechanism, independent)
     if requested in ("auto", "explicit"):
-        loops = (
-            find_closed_form_loops(mechanism, dependent=dependent)
-            if requested == "explicit"
-            else _solve_couplings(mechanism)
-        )
+        loops = _solve_loops(mechanism, dependent) if requested == "explicit" else _solve_couplings(mechanism)
         if loops is not None:
             kinds = "; ".join(form.name for form in loops.closed_forms)
             return ConstraintTreatmentPlan(
@@ -262,8 +260,17 @@ def _check_redundancy(rows: Sequence[str], requested: TreatmentOption) -> None:
     raise FormulationError(_TREATMENT_HEADLINE, [Fault(problem, remedy=remedy)])
 
 
+def _solve_loops(mechanism: Mechanism, dependent: Sequence[int]) -> ClosedFormLoops:
+    """Return the closed forms of all loops; raise where one has none."""
+    from mb2fmu.mechanics.formulations.loops import find_closed_form_loops
+
+    return find_closed_form_loops(mechanism, dependent=dependent)
+
+
 def _solve_couplings(mechanism: Mechanism) -> ClosedFormLoops | None:
     """Return the closed forms if all constraints are couplings (gears, belts), which have no singular position."""
+    from mb2fmu.mechanics.formulations.loops import TransmissionLoopSolver, find_closed_form_loops
+
     try:
         loops = find_closed_form_loops(mechanism, (TransmissionLoopSolver(),))
     except FormulationError:

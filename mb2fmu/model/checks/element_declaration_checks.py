@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
@@ -15,7 +16,6 @@ from mb2fmu.model.declarations.added_loads_and_elements import (
     add_loads_to_mechanics,
     can_add_load,
 )
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact
 from mb2fmu.model.declarations.declared_content_and_experiment import map_inputs_to_rates
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
 from mb2fmu.model.model import Model
@@ -23,6 +23,9 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics, RecordedLoad
 from mb2fmu.units import are_compatible_units
+
+if TYPE_CHECKING:
+    from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact
 
 MAX_SIMULTANEOUS_CONTACTS = 3
 """Contacts whose modes are enumerated."""

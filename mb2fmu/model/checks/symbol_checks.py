@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import sympy as sm
 from sympy.core.function import AppliedUndef
@@ -15,7 +15,6 @@ from mb2fmu.errors import Fault
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols, differentiate_by_time
 from mb2fmu.model.checks.mechanics_completeness import format_symbol_for_model_file
 from mb2fmu.model.checks.mechanics_expressions import ExpressionRole, MechanicsExpression
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.declarations.declared_events import list_event_expressions
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import (
@@ -31,6 +30,9 @@ from mb2fmu.model.quantity_declarations import (
 )
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
+
+if TYPE_CHECKING:
+    from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 
 DeclarationRole = Literal["output", "state", "value", "potential"]
 GEOMETRIC_ROLES: tuple[ExpressionRole, ...] = ("position", "velocity")

@@ -8,13 +8,6 @@ import sympy as sm
 
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw
 
-MODE_THRESHOLD = 0.5
-"""A mode is on above this: 1 is on, 0 is off, and so is the quarter of a contact that is about to part.
-
-It holds for states of contacts and latches and for conditions; the sense of a friction contact is 1, -1 or 0, and it
-slides where the magnitude is above this.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFriction:

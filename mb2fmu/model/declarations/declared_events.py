@@ -6,15 +6,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredMechanicalLatch
 from mb2fmu.model.quantity_declarations import AuxiliaryState, format_symbol_as_word
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.supported_functions import no_event
+
+if TYPE_CHECKING:
+    from mb2fmu.model.declarations.contact_and_latch_declaration_records import (
+        DeclaredContact,
+        DeclaredMechanicalLatch,
+    )
 
 
 @dataclass(frozen=True, slots=True)

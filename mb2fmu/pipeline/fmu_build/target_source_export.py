@@ -23,14 +23,13 @@ from mb2fmu.pipeline.derivation.event_requirements import (
     needs_event_handling,
 )
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
-from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.targets import SOURCE_TARGETS
-from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
 if TYPE_CHECKING:
     from mb2fmu.fmu.interface import FmuInterface
     from mb2fmu.fmu.interface.fmu_interface import VariableSource
     from mb2fmu.targets.modelica import SampledEventTimes
+    from mb2fmu.targets.target_model_description import TargetModelDescription
     from mb2fmu.validation import ExperimentValues
 
 
@@ -67,6 +66,8 @@ def form_target_model_description(derivation: DerivationResult) -> TargetModelDe
     """Return what targets write beside the equations: names, units, start values, the default experiment."""
     from mb2fmu import validation
     from mb2fmu.compiler import evaluation
+    from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
+    from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 
     program, interface = derivation.program, form_native_fmi3_interface(derivation)
     run = validation.form_experiment_values(derivation.definition)

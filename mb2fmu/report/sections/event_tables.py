@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import (
@@ -20,12 +19,16 @@ from mb2fmu.report.pages.report_page_records import (
     VerdictColour,
 )
 from mb2fmu.validation.bounds.untested_switches import describe_switch_mode
-from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 from mb2fmu.validation.modes.event_names import list_switch_names
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.event_sides import drop_round_off_events
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, EventResult, ValidationResult
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
+    from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
+    from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
 
 _VERDICT_COLOURS: dict[str, VerdictColour] = {"passed": "good", "failed": "bad", "unjudged": "neutral"}
 _MAX_EVENT_ROWS = 40  # events of one run, the failed ones always
@@ -130,7 +133,7 @@ ModeLabel = tuple[str, str]  # class of a span in the style sheet, and what it m
 def form_mode_strips(reference: ReferenceRun) -> ReportFigure | None:
     """Return modes over time, each as a strip: contacts and latches, then switches; None if none changes."""
     numeric = reference.numeric
-    if not isinstance(numeric, HybridEquations) or not reference.modes or not drop_round_off_events(reference.events):
+    if not is_hybrid(numeric) or not reference.modes or not drop_round_off_events(reference.events):
         return None
     strips = tuple(_form_strips(reference, numeric.frozen))[:_MAX_MODE_STRIPS]
     if not strips:

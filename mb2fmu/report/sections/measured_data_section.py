@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import RenderableType
@@ -13,8 +13,10 @@ from rich.text import Text
 
 from mb2fmu.report.pages.report_page_records import VariableErrorRow
 from mb2fmu.report.sections.validation_sections import error_ratio_bar_width, make_display_number
-from mb2fmu.validation.data.measured_data_comparison import MeasuredColumnComparison, MeasuredTableComparison
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.data.measured_data_comparison import MeasuredColumnComparison, MeasuredTableComparison
 
 _VERDICT_STYLES = {"passed": "green", "failed": "bold red"}
 _NARROW_WIDTH = 88

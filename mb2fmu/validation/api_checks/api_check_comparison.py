@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,13 @@ from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoin
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import start_flow_in_modes
 from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_fmu_switch_modes
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.experiment_values import evaluate_calculated_parameters
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 RecordedValues = Mapping[str, Any]
@@ -97,7 +99,7 @@ class ApiCheckComparison:
         """
         modes, reference = self.modes.get(point), self.check_point.reference
         numeric, run = reference.numeric, reference.experiment
-        if modes is not None or not reference.modes or not isinstance(numeric, HybridEquations):
+        if modes is not None or not reference.modes or not is_hybrid(numeric):
             return modes
         sticking = reference.modes[point]
         if not any(sticking.values[i] == 0.0 for i in numeric.signs):

@@ -15,7 +15,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,12 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_equations.numeric_equations import DEPENDENT_ROW_FRACTION, InstantMotion
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 
 Floats = npt.NDArray[np.float64]
 
@@ -115,7 +118,7 @@ def choose_extreme_points(
         rates: The largest |x'| of the experiment, shape (n_x,).
     """
     numeric = reference.numeric
-    if isinstance(numeric, HybridEquations):
+    if is_hybrid(numeric):
         row = next((k for k in range(row, 0, -1) if _moves_freely(reference, numeric, k)), 0)
         if not row:
             return ()
@@ -169,7 +172,7 @@ class _PointChooser:
         for k, state in enumerate(states):
             if state.name in settable:
                 self._quantities["state", k] = state, self._choose_state_values(state, k)
-        if isinstance(reference.numeric, HybridEquations):  # what acts at events, or while something is held, only
+        if is_hybrid(reference.numeric):  # what acts at events, or while something is held, only
             self._quantities = {slot: it for slot, it in self._quantities.items() if self._has_effect(slot, it[1])}
 
     def _has_effect(self, slot: Slot, values: Sequence[float]) -> bool:
@@ -326,7 +329,7 @@ def _evaluate_reference_at_point(
             x = numeric.project(t, x, r, prepared)
             changed_x, other_r = changed(x), changed(r).tolist()
             other_x = numeric.project(t, changed_x, other_r, other_prepared)
-            if isinstance(numeric, HybridEquations) and not numeric.moves_freely(t, x, r, prepared):
+            if is_hybrid(numeric) and not numeric.moves_freely(t, x, r, prepared):
                 return None  # round-off of a speed or gap that is zero decides whether an FMU holds it
             motion = numeric.motion(t, x, r, prepared)
             other = numeric.motion(t, other_x, other_r, other_prepared)

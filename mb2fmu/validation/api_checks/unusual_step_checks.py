@@ -24,7 +24,7 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
@@ -111,7 +111,7 @@ def choose_step_check_start(
     """
     columns = list(reference.state_columns)
     names = [reference.trajectory.names[c] for c in columns]
-    if isinstance(reference.numeric, HybridEquations) or row < _MIN_ROWS or not names or not settable.issuperset(names):
+    if is_hybrid(reference.numeric) or row < _MIN_ROWS or not names or not settable.issuperset(names):
         return None
     run, first = reference.experiment, max(1, row // 4)
     start, begin = reference.states[first], float(run.time[first])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, start_flow_in_modes
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 _DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
@@ -134,7 +137,7 @@ def _compare_states_after_change(
     try:
         with start_flow_in_modes(numeric, modes_after):
             expected = numeric.state_after_parameter_change(t, x, r, prepared_before, prepared_after)
-            if check_point.row in comparison.limits.sides_near_events and isinstance(numeric, HybridEquations):
+            if check_point.row in comparison.limits.sides_near_events and is_hybrid(numeric):
                 modes = numeric.find_modes(t, x, r, prepared_before)
                 state_after_due_event = numeric.settle_modes(
                     t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, prepared_after, modes, ()

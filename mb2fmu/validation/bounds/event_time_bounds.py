@@ -26,9 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.bounds.indeterminate_friction_modes import find_indeterminate_friction_signs
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_integration import LocatedEvent
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.event_sides import (
     SIMULTANEOUS_FRACTION,
     SimultaneousEvents,
@@ -43,6 +41,8 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compare
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.located_events import LocatedEvent
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
     from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
         reference: Its events are those of its motion.
         bounds: How far each variable may be off, shape (n_t, n).
     """
-    if not isinstance(reference.numeric, HybridEquations) or not reference.events:
+    if not is_hybrid(reference.numeric) or not reference.events:
         return ()
     events, round_off_switches = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
     step = float(np.min(np.diff(reference.trajectory.time)))
@@ -145,7 +145,7 @@ def _bound_single_event(
     margin_near_zero = steady_clocks.get(event.switch) or _measure_margin_near_zero(
         reference, event, state_errors[row], step
     )
-    assert isinstance(reference.numeric, HybridEquations)
+    assert is_hybrid(reference.numeric)
     if event.switch in reference.numeric.frozen.steady_clock_switches:
         steady_clocks[event.switch] = margin_near_zero
     allowed_differences: dict[InterfaceType, float] = {}
@@ -183,7 +183,7 @@ def _depends_on_round_off_switch(
 ) -> bool:
     """Return whether conditions at an event are what they are by a switch that only round-off changes."""
     numeric, run = reference.numeric, reference.experiment
-    assert isinstance(numeric, HybridEquations)
+    assert is_hybrid(numeric)
     (before, after), other_switches = event.sides, round_off_switches - {event.switch}
     if not other_switches:
         return False
@@ -208,7 +208,7 @@ def _depends_on_round_off_switch(
 def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) -> bool:
     """Return whether another sign changes its mode at an event, and could as well not do so."""
     numeric, run, (before, after) = reference.numeric, reference.experiment, event.sides
-    assert isinstance(numeric, HybridEquations)
+    assert is_hybrid(numeric)
     other_switches = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
     if not other_switches:
         return False
@@ -237,7 +237,7 @@ def _measure_margin_near_zero(
     ``state_errors``: how far each state may be off, shape (n_x,).
     """
     numeric, run = reference.numeric, reference.experiment
-    assert isinstance(numeric, HybridEquations)
+    assert is_hybrid(numeric)
     prepared, inputs, modes = numeric.prepare(run.parameters), run.inputs[event.step].tolist(), event.sides[0]
 
     def margin(t: float, x: Floats) -> float:
@@ -288,7 +288,7 @@ def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeB
     """
     numeric, run = reference.numeric, reference.experiment
     values_by_point: dict[int, ValuesNearEvents] = {}
-    if not isinstance(numeric, HybridEquations):
+    if not is_hybrid(numeric):
         return {}
     prepared = numeric.prepare(run.parameters)
     for event in events:

@@ -17,13 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import EventTimeBound
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.bounds.event_time_bounds import EventTimeBound
+    from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,7 +45,7 @@ def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventT
     """Return what the grazing events of a reference leave in doubt of each state, shape (n_t, n_x)."""
     numeric, time = reference.numeric, reference.experiment.time
     uncertainty = np.zeros((len(time), len(reference.state_columns)))
-    if not isinstance(numeric, HybridEquations):
+    if not is_hybrid(numeric):
         return uncertainty
     equations = numeric.frozen.equations
     is_kept = np.zeros(uncertainty.shape[1], dtype=np.bool_)

@@ -26,9 +26,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_integration import IntegrationEventLog, LocatedEvent, assume_start_events_done
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_sides import (
     SAME_EVENT_FRACTION,
     SimultaneousEvents,
@@ -41,6 +40,8 @@ from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegra
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.located_events import LocatedEvent
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
     from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
@@ -180,7 +181,7 @@ class OneStepFlow:
     def _apply_input_jumps(self, step: ExperimentCommunicationStep, x: Floats) -> tuple[SwitchModes | None, Floats]:
         """Return modes and states at the beginning of a step, after the event in which inputs or parameters jump."""
         numeric, run, k = self._numeric, self._reference.experiment, step.k
-        if not isinstance(numeric, HybridEquations):
+        if not is_hybrid(numeric):
             return step.start_modes, x
         t, inputs = float(run.time[k]), run.inputs[k].tolist()
         jumped = k > 0 and not np.array_equal(run.inputs[k], run.inputs[k - 1])
@@ -250,12 +251,12 @@ class OneStepFlow:
     def _begin_flow(self, modes: SwitchModes | None, margin_offset: float) -> Iterator[None]:
         """Begin flows in given modes, after the events of the start, with their events late."""
         with start_flow_in_modes(self._numeric, modes), assume_start_events_done(self._numeric):
-            if isinstance(self._numeric, HybridEquations):
+            if is_hybrid(self._numeric):
                 self._numeric.margin_offset = margin_offset
             try:
                 yield
             finally:
-                if isinstance(self._numeric, HybridEquations):
+                if is_hybrid(self._numeric):
                     self._numeric.margin_offset = 0.0
 
     def _select_nearest_side(
@@ -273,7 +274,7 @@ class OneStepFlow:
             near_events: The events.
             end_and_inputs: The end in s, and the inputs.
         """
-        assert isinstance(self._numeric, HybridEquations)
+        assert is_hybrid(self._numeric)
         if self._is_at(flow_end[0], fmu_state):
             return flow_end
         event_group = SimultaneousEvents(near_events[0], near_events[-1], len(near_events))
@@ -291,7 +292,7 @@ class OneStepFlow:
 
 def start_flow_in_modes(numeric: NumericEquations, modes: SwitchModes | None) -> AbstractContextManager[None]:
     """Begin in these modes; None: in those that the state says."""
-    if modes is None or not isinstance(numeric, HybridEquations):
+    if modes is None or not is_hybrid(numeric):
         return nullcontext()
     return numeric.start_in_modes(modes)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import find_moving_variables
 
@@ -56,6 +56,6 @@ def _compute_state_derivative(reference: ReferenceRun, k: int, prepared: Sequenc
     """Return x' of the reference at a communication point."""
     numeric, run = reference.numeric, reference.experiment
     t, x, inputs = float(run.time[k]), reference.states[k], run.inputs_at(k).tolist()
-    if reference.modes and isinstance(numeric, HybridEquations):
+    if reference.modes and is_hybrid(numeric):
         return numeric.motion_in_modes(t, x, inputs, prepared, reference.modes[k]).x_dot
     return numeric.motion(t, x, inputs, prepared).x_dot

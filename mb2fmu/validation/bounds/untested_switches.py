@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
-from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.modes.event_names import list_switch_names
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, ReferenceSwitch
     from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 
@@ -31,7 +31,7 @@ def find_untested_switches(references: Sequence[ReferenceRun]) -> tuple[str, ...
     modes_by_name: dict[str, set[str]] = {}
     for reference in references:
         numeric = reference.numeric
-        if not isinstance(numeric, HybridEquations) or not reference.modes:
+        if not is_hybrid(numeric) or not reference.modes:
             return ()
         frozen = numeric.frozen
         motion_modes = _find_moving_switch_modes(frozen)

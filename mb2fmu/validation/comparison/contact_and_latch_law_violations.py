@@ -22,18 +22,22 @@ communication points, or the instant of an event and one a little before it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
 from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_integration import LocatedEvent
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+    from mb2fmu.validation.modes.located_events import LocatedEvent
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +63,7 @@ def compute_contact_and_latch_law_violations(references: Sequence[ReferenceRun])
         references: Of one mechanism.
     """
     numeric = references[0].numeric
-    if not isinstance(numeric, HybridEquations) or not (numeric.frozen.contacts or numeric.frozen.latches):
+    if not is_hybrid(numeric) or not (numeric.frozen.contacts or numeric.frozen.latches):
         return None
     violations: list[LawViolation] = []
     if numeric.frozen.contacts:

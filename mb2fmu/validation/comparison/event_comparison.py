@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from mb2fmu.validation.bounds.event_time_bounds import PROBE_FRACTION, EventTimeBound
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.event_sides import (
     SimultaneousEvents,
     advance_with_held_modes,
@@ -119,7 +119,7 @@ class EventToLocate:
 
 def list_variables_to_read_at_events(reference: ReferenceRun, description: FmuDescription) -> tuple[str, ...]:
     """Return the variables to read at events: all compared ones, then derivatives that the FMU has as variables."""
-    if not isinstance(reference.numeric, HybridEquations):
+    if not is_hybrid(reference.numeric):
         return ()
     return (*(v.name for v in reference.variables), *_find_derivative_variables(reference, description).values())
 
@@ -136,7 +136,7 @@ def select_events_to_locate(
 ) -> tuple[EventToLocate, ...]:
     """Return the events of a reference, at most ``MAX_EVENTS_TO_LOCATE``, except those caused by jumps of inputs."""
     numeric = reference.numeric
-    if not isinstance(numeric, HybridEquations):
+    if not is_hybrid(numeric):
         return ()
     rates = list(_find_derivative_variables(reference, description))
     events = [event for event in limits.event_time_bounds if not event.simultaneous_events.from_input_jump]
@@ -266,7 +266,7 @@ def _extrapolate_to_instant(
     that belong together that a point may lie between. ``step``: whose inputs hold throughout, if given.
     """
     numeric, run = reference.numeric, reference.experiment
-    assert isinstance(numeric, HybridEquations)
+    assert is_hybrid(numeric)
     prepared, step_at_event = numeric.prepare(run.parameters), event_group.first.step if step is None else step
     point, step_there = (
         _find_communication_point_between(run.time, step_at_event, time) if step is None else (time, step)
@@ -396,7 +396,7 @@ def compare_events(
             else _find_model_exchange_event(event, kind, recorded_events)
         )
         results.append(_judge_event(reference, limits, event, kind, recorded_event, rates))
-    if kind == "ModelExchange" and isinstance(reference.numeric, HybridEquations):  # else nothing was watched
+    if kind == "ModelExchange" and is_hybrid(reference.numeric):  # else nothing was watched
         results += _find_unexpected_events(reference, limits, watched_events, recorded_events)
     return tuple(results)
 
@@ -506,7 +506,7 @@ def _carry_state_bounds_to_outputs(
     States and what has no such bound have 0. ``bound``: of all variables beside the event.
     """
     numeric, run, event_group = reference.numeric, reference.experiment, watched.time_bound.simultaneous_events
-    assert isinstance(numeric, HybridEquations)
+    assert is_hybrid(numeric)
     located_event = (event_group.first, event_group.last)[direction]
     prepared, inputs = numeric.prepare(run.parameters), run.inputs[event_group.first.step].tolist()
     x, modes, columns = (

@@ -63,8 +63,7 @@ from mb2fmu.validation.bounds.indeterminate_friction_modes import compute_sticki
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.first_integrals_along_run import CONSERVATION_FORMULA, FirstIntegralsAlongRun
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
@@ -89,6 +88,7 @@ from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.validation_result import InvariantResult, VariableResult
 
 if TYPE_CHECKING:
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
     from mb2fmu.validation.runs.fmu_description import InterfaceType
 
 Floats = npt.NDArray[np.float64]
@@ -252,7 +252,7 @@ def _compute_holding_efforts(reference: ReferenceRun) -> Floats:
     """Return for each variable how large the efforts of its unit are that cancel while signs hold, shape (n,)."""
     numeric, run = reference.numeric, reference.experiment
     largest_efforts = np.zeros(len(reference.variables))
-    if isinstance(numeric, HybridEquations) and numeric.frozen.outputs:
+    if is_hybrid(numeric) and numeric.frozen.outputs:
         prepared = numeric.prepare(run.parameters)
         for k in np.unique(np.linspace(0, len(run.time) - 1, _HELD_EFFORT_SAMPLES).astype(np.int64)).tolist():
             t, x, inputs = float(run.time[k]), reference.states[k], run.inputs_at(k).tolist()
@@ -337,7 +337,7 @@ def find_fmu_switch_modes(
     """
     numeric, run = reference.numeric, reference.experiment
     modes_by_point: dict[int, SwitchModes] = {}
-    if not isinstance(numeric, HybridEquations):
+    if not is_hybrid(numeric):
         return modes_by_point
     prepared = numeric.prepare(run.parameters)
     columns = [simulation.names.index(reference.trajectory.names[c]) for c in reference.state_columns]

@@ -27,7 +27,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions
@@ -94,9 +94,7 @@ def choose_comparison_instants(reference: ReferenceRun) -> list[int]:
     numeric, count = reference.numeric, len(reference.experiment.time)
     points_by_mode: dict[tuple[float, ...], list[int]] = {}
     for k in range(count):
-        key = (
-            numeric.list_modes(reference.states[k], reference.modes[k]) if isinstance(numeric, HybridEquations) else ()
-        )
+        key = numeric.list_modes(reference.states[k], reference.modes[k]) if is_hybrid(numeric) else ()
         points_by_mode.setdefault(key, []).append(k)
     modes = _spread([*points_by_mode.values()], _MAX_INSTANTS)
     share = max(1, _MAX_INSTANTS // len(modes))
@@ -122,7 +120,7 @@ class _ObservedOutputs:
         m, e = mechanism, numeric.equations
         self._numeric, self._mechanism_speeds = numeric, len(m.u)
         self._auxiliary = np.zeros(len(m.u_auxiliary))
-        freeze = numeric.frozen.replace_switches if isinstance(numeric, HybridEquations) else lambda each: each
+        freeze = numeric.frozen.replace_switches if is_hybrid(numeric) else lambda each: each
         observables = form_observable_expressions(replace(m, outputs=tuple(requests)), e)
         self._quantities = observables.kinematic_quantities.all
         expressions = {o.name: freeze(o.expression) if o.events else o.expression for o in observables.outputs}
@@ -155,7 +153,7 @@ class _ObservedOutputs:
         """Yield error over bound of each output at a communication point."""
         run, x = reference.experiment, reference.states[k]
         t, r, prepared = float(run.time[k]), run.inputs_at(k).tolist(), self._numeric.prepare(run.parameters)
-        if isinstance(self._numeric, HybridEquations):
+        if is_hybrid(self._numeric):
             own_inputs = self._numeric.find_observed_values(t, x, r, prepared, reference.modes[k])
             x_dot = self._numeric.evaluate_in_modes(t, x, r, prepared, own_inputs).motion.x_dot
             r = [*r, *own_inputs.tolist()]

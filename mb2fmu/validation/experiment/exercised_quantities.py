@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult, PerturbedQuantity
@@ -90,7 +90,7 @@ def _compute_change_ratios(
     perturbed: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ResetToDefault]
 ) -> list[Floats]:
     """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
-    has_events = isinstance(perturbed.numeric, HybridEquations)
+    has_events = is_hybrid(perturbed.numeric)
     if not (has_events or perturbed.numeric.compiled_equations):
         return _follow_changes_to_first_order(perturbed, limits, resets)
     ratios_by_change = [_integrate_change(perturbed, limits, reset) for reset in resets]
@@ -165,7 +165,7 @@ def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _Rese
     With events, which a motion is not taken up between, it is run anew for a shorter time where it fails.
     """
     check_points = _list_check_points(len(reference.experiment.time) - 1)
-    shortest = 1 if isinstance(reference.numeric, HybridEquations) else len(check_points)
+    shortest = 1 if is_hybrid(reference.numeric) else len(check_points)
     for count in range(len(check_points), shortest - 1, -1):
         try:
             ratios = _follow_change(reference, limits, reset, check_points[:count])
@@ -197,7 +197,7 @@ def _follow_change(
         ratios = _compute_largest_ratios(reference, limits, values)
         return not np.max(ratios) <= _CLEAR_RATIO
 
-    for end in check_points[-1:] if isinstance(numeric, HybridEquations) else check_points:
+    for end in check_points[-1:] if is_hybrid(numeric) else check_points:
         rows = slice(len(trajectory) - 1, end + 1)
         part = TrajectoryIntegrationProblem(
             numeric, run.time[rows], changed_experiment.inputs[rows.start : end], prepared, stiff=run.stiff
@@ -206,7 +206,7 @@ def _follow_change(
             trajectory[-1], _INTEGRATION_TOLERANCE, scales, projected=numeric.has_state_constraints, ends_early=is_clear
         )
         trajectory = np.concatenate([trajectory, continuation[1:]])
-        if not isinstance(numeric, HybridEquations) and is_clear(trajectory):
+        if not is_hybrid(numeric) and is_clear(trajectory):
             break
     return ratios
 

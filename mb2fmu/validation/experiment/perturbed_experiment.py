@@ -31,7 +31,7 @@ from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     make_excitation_signals,
     round_to_significant_digits,
 )
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, evaluate_calculated_parameters
 from mb2fmu.validation.reference.perturbed_contact_starts import (
     ContactGaps,
@@ -399,7 +399,7 @@ def _stop_held_speeds(
     A contact that rests while its gap grows contradicts itself: it is released at the next check, and the times of
     checks differ.
     """
-    if not isinstance(numeric, HybridEquations):
+    if not is_hybrid(numeric):
         return x
     return numeric.stop_held_speeds(0.0, x, inputs, prepared, numeric.find_modes(0.0, x, inputs, prepared))
 

@@ -6,13 +6,16 @@ The switch that came first is an expression, which says little of a contact to w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
-from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_alternating_switches_error,
     make_conflicting_events_error,

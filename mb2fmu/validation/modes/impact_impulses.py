@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO, ContactEquations
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 
 Floats = npt.NDArray[np.float64]
 

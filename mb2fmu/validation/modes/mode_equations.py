@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.compiled.compiled_mode_steps import (
     CompiledEventAssignments,
     CompiledModeSteps,
@@ -63,6 +63,8 @@ class ModeEquations(NumericEquations):
     are the numbers of the switches that may hold; ``event_targets`` the states that each event sets;
     ``contact_line_count`` how many normals and tangents contacts have.
     """
+
+    has_modes = True
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen

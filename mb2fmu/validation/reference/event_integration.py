@@ -8,22 +8,16 @@ are found anew.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import (
-    CompiledEventLog,
-    CompiledEventSettlingLimits,
-    CompiledStepResult,
-)
+from mb2fmu.validation.compiled.compiled_mode_steps import CompiledEventLog, CompiledEventSettlingLimits
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.located_events import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
@@ -31,10 +25,12 @@ from mb2fmu.validation.reference.smooth_integration import (
     require_slope_at_start,
     return_nan_outside_domain,
 )
-from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
     from scipy.integrate import DOP853
+
+    from mb2fmu.validation.compiled.compiled_mode_steps import CompiledStepResult
+    from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,70 +40,6 @@ _MAX_EVENTS = 20_000
 _MAX_SIMULTANEOUS_EVENTS = 200  # events without time going on
 _SIMULTANEOUS_FRACTION = 1e-6  # of a communication step
 _HELD_AT_ZERO_FRACTION = 1e-12  # of a surface's size: what is held at zero stays so near to it
-
-
-@dataclass(slots=True)
-class LocatedEvent:
-    """An event of a motion, which nobody changes: `frozen` would make each take five times as long.
-
-    Attributes:
-        time: In s.
-        name: What it did to contacts and latches, or of the first of the model's events, or of the first switch.
-        before: Modes before.
-        after: Modes after.
-        sets_state: Whether a state was set.
-        from_input_jump: Inputs that jumped made it, and not the motion.
-        switch: Number of the switch that came first; -1 where inputs did.
-        step: Number of the communication step.
-        sides: Everything that is discrete just before and just after.
-        states: (x, W) just before and just after, shape (2, n_x + 1).
-        round_off: It changes nothing but which of two sides a condition's quantity is on, which is zero all the time
-            (what a latch holds): the sign of round-off.
-    """
-
-    time: float
-    name: str
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-    sets_state: bool
-    from_input_jump: bool
-    switch: int
-    step: int
-    sides: tuple[SwitchModes, SwitchModes]
-    states: Floats
-    round_off: bool = False
-
-
-@dataclass(slots=True)
-class IntegrationEventLog:
-    """Events of an integration, and the step size that one like it begins with.
-
-    Attributes:
-        events: In their order.
-        modes: At each communication point, at the end of the step before.
-        step_size: Internal step to begin with, s, infinite where the slopes decide; then that to go on with.
-        records_events: False: ``events`` stays empty.
-        event_count: How many events there were.
-    """
-
-    events: list[LocatedEvent] = field(default_factory=list)
-    modes: list[SwitchModes] = field(default_factory=list)
-    step_size: float = np.inf
-    records_events: bool = True
-    event_count: int = 0
-
-
-@contextmanager
-def assume_start_events_done(numeric: NumericEquations) -> Iterator[None]:
-    """Treat states at 0 s as those after the events of the start: ``every`` does not sample there again."""
-    if not isinstance(numeric, HybridEquations):
-        yield
-        return
-    numeric.start_events_done = True
-    try:
-        yield
-    finally:
-        numeric.start_events_done = False
 
 
 def integrate_with_events(

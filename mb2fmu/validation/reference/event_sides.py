@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_integration import LocatedEvent
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+    from mb2fmu.validation.modes.located_events import LocatedEvent
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -23,7 +23,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, PotentialFunction
 from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import LagrangianConservedQuantities
 from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION, ROUND_OFF_ALLOWANCE
 
@@ -92,7 +92,7 @@ class FirstIntegralsAlongRun:
         self._reference, self._conserved = reference, conserved
         self.first_integrals = conserved.quantities
         run = reference.experiment
-        last, hybrid = len(run.time) - 1, isinstance(reference.numeric, HybridEquations)
+        last, hybrid = len(run.time) - 1, is_hybrid(reference.numeric)
         rows = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
         self.points = rows.tolist()
         self.time = run.time[self.points]

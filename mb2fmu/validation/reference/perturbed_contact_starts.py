@@ -14,16 +14,19 @@ with a speed between the two below which it rests by default and in the experime
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +40,7 @@ _DEFAULT_STABILIZATION_RATE = 10.0  # 1/s: in place of a stabilization that is z
 
 def find_switch_mode_state_indices(numeric: NumericEquations) -> tuple[int, ...]:
     """Return places in x of modes: contacts that rest and slide, latches that are closed."""
-    if not isinstance(numeric, HybridEquations):
+    if not is_hybrid(numeric):
         return ()
     places = {symbol: i for i, symbol in enumerate(numeric.frozen.equations.states)}
     contacts, latches = numeric.frozen.contacts, numeric.frozen.latches
@@ -64,7 +67,7 @@ def _choose_striking_speeds(restitution: Floats, rest_below: Floats, default_res
 
 def find_resting_contacts_without_impact(numeric: NumericEquations, states: Floats) -> tuple[int, ...]:
     """Return contacts that rest at the start of a run and have no impact in it; ``states`` of shape (n_t, n_x)."""
-    contacts = numeric.frozen.contacts if isinstance(numeric, HybridEquations) else None
+    contacts = numeric.frozen.contacts if is_hybrid(numeric) else None
     if contacts is None:
         return ()
     places = {symbol: i for i, symbol in enumerate(numeric.equations.states)}
@@ -85,7 +88,7 @@ class ContactGaps:
 
     def __init__(self, numeric: NumericEquations) -> None:
         self._numeric = numeric
-        contacts = numeric.frozen.contacts if isinstance(numeric, HybridEquations) else None
+        contacts = numeric.frozen.contacts if is_hybrid(numeric) else None
         self._contacts = contacts.each if contacts else ()
         e = numeric.equations
         # Inputs last: behind the model's own are those of modes and impacts, which no gap contains.
@@ -184,7 +187,7 @@ class ContactGaps:
         if not opened_contacts:
             return x
         numeric, chosen, prepared = self._numeric, list(opened_contacts), prepared_pair[1]
-        assert isinstance(numeric, HybridEquations)
+        assert is_hybrid(numeric)
         x = x.copy()
         x[[self._resting_states[k] for k in chosen]] = 0.0
         x[[self._sliding_states[k] for k in chosen if self._sliding_states[k] >= 0]] = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,8 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units, typical_motion_magnitudes
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
-from mb2fmu.validation.modes.equations_between_events import form_equations_between_events
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.modes.mode_equations import SwitchModes
-from mb2fmu.validation.reference.event_integration import IntegrationEventLog, LocatedEvent
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
@@ -50,6 +48,10 @@ from mb2fmu.validation.reference.variable_scales import (
 )
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, NumericEquations
+
+if TYPE_CHECKING:
+    from mb2fmu.validation.modes.located_events import LocatedEvent
+    from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 _VISITED_INSTANTS = 8
@@ -361,7 +363,7 @@ def _observe_transients(
     )
     scales = compute_tolerance_scales(largest, np.append(typical, 0.0), _TRANSIENT_TOLERANCE)
     jumps = np.abs(np.diff(run.inputs, axis=0))
-    steps = {0} if isinstance(numeric, HybridEquations) or not jumps.any() else {0, *(np.argmax(jumps, axis=0) + 1)}
+    steps = {0} if is_hybrid(numeric) or not jumps.any() else {0, *(np.argmax(jumps, axis=0) + 1)}
     transients = []
     for k in sorted(int(step) for step in steps):
         time = list_step_start_instants(*run.time[k : k + 2].tolist())
@@ -382,9 +384,13 @@ def _observe_transients(
 
 def make_numeric_equations(equations: EquationsOfMotion, definition: DeclaredModelContent) -> NumericEquations:
     """Return the equations as functions of numbers, with events where something in them switches."""
+    from mb2fmu.validation.modes.equations_between_events import form_equations_between_events
+
     frozen, typical = form_equations_between_events(equations), typical_motion_magnitudes(definition)
     if frozen is None:
         return NumericEquations(equations, typical)
+    from mb2fmu.validation.modes.hybrid_equations import HybridEquations
+
     numeric, speeds = HybridEquations(frozen, typical), definition.speeds
     states = (*definition.coordinates, *(speeds[i] for i in equations.u_independent), *definition.auxiliary_states)
     steps = [switch.kind == "integer" for switch in frozen.switches]
@@ -527,7 +533,7 @@ def observe_instant(
     modes: SwitchModes | None,
 ) -> InstantMotion:
     """Return all quantities at one instant."""
-    if modes is not None and isinstance(numeric, HybridEquations):
+    if modes is not None and is_hybrid(numeric):
         return numeric.motion_in_modes(t, x, r, prepared, modes)
     return numeric.motion(t, x, r, prepared)
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_integration import IntegrationEventLog, assume_start_events_done
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_sides import (
     find_brief_mode_disagreements,
     find_points_between_matching_events,
@@ -184,7 +184,7 @@ def _measure_growth(reference: ReferenceRun, relative_error: float) -> Floats:
             reference.states[0],
             prepared,
         )
-        if isinstance(numeric, HybridEquations):
+        if is_hybrid(numeric):
             x0 = numeric.stop_held_speeds(0.0, x0, run.inputs[0].tolist(), prepared, reference.modes[0])
         event_log = IntegrationEventLog()
         with assume_start_events_done(numeric):

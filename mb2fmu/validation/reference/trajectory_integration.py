@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError
-from mb2fmu.validation.modes.hybrid_equations import HybridEquations
-from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.located_events import IntegrationEventLog
 from mb2fmu.validation.reference.radau_collocation import get_collocation_struct, integrate_stiff_equations
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
@@ -85,7 +85,9 @@ class TrajectoryIntegrationProblem:
             ValidationError: If the step size vanishes or the budget is spent: the equations are stiff or singular
                 there; if a matrix is singular, or the constraints are not found.
         """
-        if isinstance(self.numeric, HybridEquations):
+        if is_hybrid(self.numeric):
+            from mb2fmu.validation.reference.event_integration import integrate_with_events
+
             return integrate_with_events(
                 self.numeric, self.time, self.inputs, self.prepared, start, tolerance, scales,
                 parts=parts, projected=projected, budget=self.budget, event_log=event_log, ends_early=ends_early,

@@ -125,6 +125,8 @@ class NumericEquations:
     formulation: str = ""
     mechanism: Mechanism | None = None
     """What the dynamics come from, where they do not come from the equations."""
+    has_modes = False
+    """Whether switches, contacts or latches have modes that events change: in ``HybridEquations``."""
 
     def __init__(self, equations: EquationsOfMotion, typical: Sequence[float] | None = None) -> None:
         e = self.equations = equations

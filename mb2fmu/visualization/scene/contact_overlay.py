@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.visualization.scene.drawing_records import Drawing
 from mb2fmu.visualization.scene.scene_contacts import SceneContact
 from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals

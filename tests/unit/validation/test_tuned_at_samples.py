@@ -17,10 +17,10 @@ from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equat
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_check_point
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_with_overrides, list_settable_names
+from mb2fmu.validation.fmu_validation import make_reference_and_bounds
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
-from mb2fmu.validation.validate import make_reference_and_bounds
 from mb2fmu.validation.validation_result import ApiCheckResult
 
 TUNING = "parameters changed during the run"

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 
 from mb2fmu.errors import Fault, MechanismError
-from mb2fmu.mechanics.equations.contact_equations import ContactEquations
 from mb2fmu.mechanics.equations.equations_of_motion import (
     EventDefinition,
     KinematicEquations,
     SymbolAssignment,
     VelocityConstraints,
 )
-from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 from mb2fmu.mechanics.mechanism.records.appearance_records import AppearanceRecords
 from mb2fmu.mechanics.mechanism.records.frame_and_point_records import Components, Frame, KinematicPoint, VectorTerms
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
@@ -33,6 +31,10 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
 )
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.supported_functions import StickingSign
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.contact_equations import ContactEquations
+    from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 
 __all__ = [
     "Body",

@@ -9,9 +9,9 @@ called.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sm
 from sympy.physics.mechanics import LagrangesMethod, Point, System
@@ -58,7 +58,6 @@ from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     read_constraint_force_locations,
     read_sympy_constraints,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
 from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import (
     list_appearance_points,
     read_declared_appearance,
@@ -84,6 +83,11 @@ from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.model import OutputRequest, Parts
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.model.sources import mechanics_source
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.contact_equations import ContactEquations
+    from mb2fmu.mechanics.equations.latch_equations import LatchEquations
+    from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import SymbolRates
 
 
 def read_mechanism(definition: CheckedModel) -> Mechanism:
@@ -347,9 +351,7 @@ class _MechanismReader:
         declared, multipliers = self._make_declarations(), self._make_multipliers(constraints)
         rates, start = self._list_moving_rates(), self._collect_start_values()
         independent = self._list_independent_speeds(constraints)
-        contacts, latches = read_contacts_and_latches(
-            definition, self.plain, rates, self.u, self.taken_names, constraints.velocity, start
-        )
+        contacts, latches = self._read_contacts_and_latches(rates, constraints, start)
         body_potentials = map(mechanics_source.body_potential_energy, mechanics_source.bodies(self.mechanics))
         return Mechanism(
             declared=declared,
@@ -386,6 +388,19 @@ class _MechanismReader:
             points=(),
             bodies=(),
             loads=(),
+        )
+
+    def _read_contacts_and_latches(
+        self, rates: SymbolRates, constraints: ImportedConstraints, start: Mapping[sm.Symbol, float]
+    ) -> tuple[ContactEquations | None, LatchEquations | None]:
+        """Return contacts and latches; None where the model has none."""
+        definition = self.definition
+        if not definition.contacts and not definition.latches:
+            return None, None
+        from mb2fmu.mechanics.mechanism.sympy_import.contact_and_latch_import import read_contacts_and_latches
+
+        return read_contacts_and_latches(
+            definition, self.plain, rates, self.u, self.taken_names, constraints.velocity, start
         )
 
     def _list_calculated_parameters(self) -> tuple[SymbolAssignment, ...]:

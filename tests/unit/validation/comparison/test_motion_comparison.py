@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equat
 from mb2fmu.validation import (
     FmuSimulationResult,
     ReferenceRun,
+    fmu_validation,
     form_experiment_values,
     make_reference,
     measure_start_error_growth,
@@ -108,12 +108,11 @@ def test_a_tighter_run_is_judged_by_the_bounds_of_its_tolerance(prepared, monkey
     wrong = replace(p.reference.experiment, parameters=(9.81 * (1.0 + excess),))
     values = integrated(p.reference, 1e-10, run=wrong)
     assert set(verdicts(p, values).values()) == {"passed"}
-    validate = sys.modules["mb2fmu.validation.validate"]  # the package has a function of that name
-    data = validate.ReferenceAndBounds(p.reference, p.limits)
+    data = fmu_validation.ReferenceAndBounds(p.reference, p.limits)
     description = SimpleNamespace(state_derivative_pairs=())  # of no event that is watched
-    plan = validate._FmuRunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
+    plan = fmu_validation._FmuRunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
     run = FmuProcessResult((simulation(p.reference, values),), {})
-    monkeypatch.setattr(validate._FmuRunPlan, "run_fmu", lambda *_: [run])
+    monkeypatch.setattr(fmu_validation._FmuRunPlan, "run_fmu", lambda *_: [run])
     found = plan.find_agreeing_tolerance(p.case.definition, None, 1.0, None)
     assert found == (pytest.approx(1e-7) if agrees else None)
 
