@@ -3,7 +3,7 @@
 Each FMU goes through the validation of ``mb2fmu run``: native ones as Co-Simulation and as Model Exchange. What was
 found is kept in a file, a line per FMU, so that a run that was stopped goes on where it was. At the end a table is
 written: for each model and treatment the largest error over its bound among all FMUs and kinds, below 1 if all passed.
-Exit code 1 if an FMU failed or failed.
+Exit code 1 if an FMU failed.
 """
 
 from __future__ import annotations
