@@ -28,7 +28,7 @@ def shaken_ball(gravity: float = 9.81) -> Model:
     model = ball_on_a_table("ShakenBall", gravity, nominal=100.0)
     x = me.dynamicsymbols("x")
     model.add(Impact("table", x - 0.004 * sm.sin(25 * me.dynamicsymbols._t), restitution=0.8))
-    model.experiment(stop=0.6, step=0.01, tolerance=1e-9)
+    model.experiment(stop=0.8, step=0.01, tolerance=1e-9)
     return model
 
 
