@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-UNITS: dict[str, dict[str, Any]] = {
+FMUS: dict[str, dict[str, Any]] = {
     "fmi2": {"fmi": "2"},
     "fmi3": {"fmi": "3"},
     "python": {"backend": "python"},
@@ -43,7 +43,7 @@ REFUSED = "refused.txt"
 
 def variants(model: str, *, every: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and options of the FMUs that are made of a model."""
-    yield from UNITS.items()
+    yield from FMUS.items()
     if every:
         for method in METHODS[-2:] if model in LARGE else METHODS:
             yield method, {"method": method, "backend": "python"}
@@ -59,8 +59,8 @@ def export(checkout: Path, folder: Path, models: list[str], *, every: bool) -> N
 
     if not Path(mb2fmu.__file__).is_relative_to(checkout):
         sys.exit(f"{mb2fmu.__file__} was imported instead of {checkout}/mb2fmu")
-    units = [(model, *variant) for model in models for variant in variants(model, every=every)]
-    for model, name, options in units:
+    fmus = [(model, *variant) for model in models for variant in variants(model, every=every)]
+    for model, name, options in fmus:
         place = folder / model / name
         if place.is_dir() and any(place.iterdir()):
             continue  # kept from an earlier call
@@ -95,7 +95,7 @@ def members(folder: Path) -> dict[str, bytes]:
 
 
 def differing(before: Path, after: Path) -> list[str]:
-    """One line for each member that differs between two units; archives' own order and dates count, too."""
+    """One line for each member that differs between two FMUs; archives' own order and dates count, too."""
     a, b = members(before), members(after)
     if not a or not b:
         return [f"was not exported: {before if not a else after}"]
@@ -112,15 +112,15 @@ def differing(before: Path, after: Path) -> list[str]:
 
 def compare(before: Path, after: Path, models: list[str], *, every: bool) -> int:
     """Prints what differs; the number of FMUs that do."""
-    units = [(model, name) for model in models for name, _ in variants(model, every=every)]
+    fmus = [(model, name) for model in models for name, _ in variants(model, every=every)]
     unequal, refused = 0, 0
-    for model, name in units:
+    for model, name in fmus:
         lines = differing(before / model / name, after / model / name)
         refused += (after / model / name / REFUSED).is_file()
         unequal += bool(lines)
         if lines:
             print(f"{model}, {name}:", *lines, sep="\n    ")
-    print(f"{len(units) - unequal} of {len(units)} FMUs are the same ({refused} refused by both checkouts or one)")
+    print(f"{len(fmus) - unequal} of {len(fmus)} FMUs are the same ({refused} refused by both checkouts or one)")
     return unequal
 
 

@@ -1,9 +1,9 @@
 """Every constrained mechanism by every treatment of its constraints, as every kind of FMU, against its reference.
 
 Each FMU goes through the validation of ``mb2fmu run``: native ones as Co-Simulation and as Model Exchange. What was
-found is kept in a file, a line per unit, so that a run that was stopped goes on where it was. At the end a table is
+found is kept in a file, a line per FMU, so that a run that was stopped goes on where it was. At the end a table is
 written: for each model and treatment the largest error over its bound among all FMUs and kinds, below 1 if all passed.
-Exit code 1 if an FMU failed or failed.
+Exit code 1 if an FMU failed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TREATMENTS: Mapping[str, Mapping[str, Any]] = {
     "multipliers": {"constraints": "multipliers"},
     "Baumgarte": {"constraints": "multipliers", "baumgarte": 20.0},
 }
-UNITS: Mapping[str, BuildOptions] = {
+FMUS: Mapping[str, BuildOptions] = {
     "native FMI 2.0": {"backend": "native", "fmi": "2"},
     "native FMI 3.0": {"backend": "native", "fmi": "3"},
     "Python": {"backend": "python"},
@@ -116,7 +116,7 @@ class Found:
 
     case: str
     treatment: str
-    unit: str
+    fmu: str
     outcome: str
     ratio: float = 0.0
     worst: str = ""
@@ -141,17 +141,17 @@ class Store:
         for line in lines:
             one = Found(**json.loads(line))
             if one.good or again != "failed":
-                self.found[one.case, one.treatment, one.unit] = one
+                self.found[one.case, one.treatment, one.fmu] = one
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text("".join(json.dumps(asdict(one)) + "\n" for one in self.found.values()), encoding="utf-8")
 
     def add(self, one: Found) -> None:
         """Keeps and shows it."""
-        self.found[one.case, one.treatment, one.unit] = one
+        self.found[one.case, one.treatment, one.fmu] = one
         with self.path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(asdict(one)) + "\n")
         worst_ratio = f"{one.ratio:.2g} of its bound ({one.worst})" if one.worst else ""
-        print(f"{one.case} | {one.treatment} | {one.unit}: {one.outcome} {worst_ratio} {one.seconds:.0f} s", flush=True)
+        print(f"{one.case} | {one.treatment} | {one.fmu}: {one.outcome} {worst_ratio} {one.seconds:.0f} s", flush=True)
 
 
 def treatments(case: Case) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -178,18 +178,18 @@ def _derived(case: str, treatment: str) -> DerivationResult:
     return pipeline.derive(CASES[case].make(), **dict(treatments(CASES[case]))[treatment])
 
 
-def prove(case: str, treatment: str, unit: str) -> Found:
+def validate_case(case: str, treatment: str, fmu: str) -> Found:
     """Builds and validates one FMU."""
     begun = time.perf_counter()
     try:
         derivation = _derived(case, treatment)
     except FormulationError as refusal:
         reason = " ".join(str(refusal).split())
-        return Found(case, treatment, unit, f"{REFUSED}: {reason}")
+        return Found(case, treatment, fmu, f"{REFUSED}: {reason}")
     used = derivation.equations.method
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "unit.fmu"
-        package.write_fmu_archive(pipeline.build(derivation, **UNITS[unit]).core, path)
+        path = Path(folder) / "model.fmu"
+        package.write_fmu_archive(pipeline.build(derivation, **FMUS[fmu]).core, path)
         measured = yardstick(case, used)
         equations = measured.reference.numeric.equations
         result = validation.validate(path, derivation.definition, equations, method=used, reference_and_bounds=measured)
@@ -205,7 +205,7 @@ def prove(case: str, treatment: str, unit: str) -> Found:
     short = [f"{k} {i.name} {i.verdict} ({i.ratio:.3g})" for k, i in kinds if i.verdict != "passed"]
     short += [f"{f.checker}: {f.message}" for f in result.conformance if f.severity == "error"]
     outcome = PASSED if result.passed else f"failed: {'; '.join(short[:3])}, {len(short)} in all"
-    return Found(case, treatment, unit, outcome, worst.ratio, f"{worst.name}, {kind}", time.perf_counter() - begun)
+    return Found(case, treatment, fmu, outcome, worst.ratio, f"{worst.name}, {kind}", time.perf_counter() - begun)
 
 
 def table(found: Sequence[Found]) -> str:
@@ -235,7 +235,7 @@ def _cell(found: Sequence[Found], reasons: dict[str, int]) -> str:
     refused = [one.outcome for one in found if one.outcome.startswith((REFUSED, LEFT))]
     if len(refused) == len(found):
         return f"– ({reasons.setdefault(refused[0], len(reasons) + 1)})"
-    short = [one.unit for one in found if not one.good]
+    short = [one.fmu for one in found if not one.good]
     worst = f"{max(one.ratio for one in found):.2g}"
     return f"**{worst}** {', '.join(short)}" if short else worst
 
@@ -245,7 +245,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="validate_constraints", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all of them if none")
     parser.add_argument("--treatments", nargs="*", help=f"of {', '.join(TREATMENTS)}; all of them if none")
-    parser.add_argument("--units", nargs="*", choices=UNITS, default=tuple(UNITS), help="all of them if none")
+    parser.add_argument("--fmus", nargs="*", choices=FMUS, default=tuple(FMUS), help="all of them if none")
     parser.add_argument("--again", choices=("no", "failed", "all"), default="no", help="what is not taken as found")
     parser.add_argument("--store", type=Path, default=ROOT / "out" / "constraints.jsonl", help="(%(default)s)")
     parser.add_argument("--table", type=Path, help="also write the table there")
@@ -254,10 +254,10 @@ def main() -> int:
     store.load(given.again)
     for name in given.names or CASES:
         for treatment, _ in treatments(CASES[name]):
-            for unit in given.units:
+            for fmu in given.fmus:
                 wanted = not given.treatments or treatment.partition(" by ")[0] in (*given.treatments, "auto")
-                if wanted and (name, treatment, unit) not in store.found:
-                    store.add(_proved(name, treatment, unit))
+                if wanted and (name, treatment, fmu) not in store.found:
+                    store.add(_found(name, treatment, fmu))
         _derived.cache_clear()
         yardstick.cache_clear()
     found = [one for case in CASES for one in store.found.values() if one.case == case]
@@ -267,17 +267,17 @@ def main() -> int:
     return 0 if all(one.good for one in found) else 1
 
 
-def _proved(name: str, treatment: str, unit: str) -> Found:
+def _found(name: str, treatment: str, fmu: str) -> Found:
     """Whatever goes wrong with one FMU is reported of it, and the others go on."""
     try:
-        return prove(name, treatment, unit)
+        return validate_case(name, treatment, fmu)
     except ToolError as error:
         said = " ".join(str(error).split())
         left = [f"{LEFT}: {words}" for words in OUT_OF_CHART if words in said]
-        return Found(name, treatment, unit, left[0] if left else f"ToolError: {said}")
+        return Found(name, treatment, fmu, left[0] if left else f"ToolError: {said}")
     except Exception as error:  # noqa: BLE001
         traceback.print_exc()
-        return Found(name, treatment, unit, f"{type(error).__name__}: {' '.join(str(error).split())}")
+        return Found(name, treatment, fmu, f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
 if __name__ == "__main__":

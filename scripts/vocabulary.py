@@ -36,7 +36,7 @@ class Replaced:
 
 
 REPLACED = (
-    Replaced(r"\b(native|Python|foreign|core|compiled|hosted|running|exported) units?\b", "FMU"),
+    Replaced(r"\b(native|Python|foreign|core|compiled|hosted|running|exported|wrong|unusual) units?\b", "FMU"),
     Replaced(r"\bunits? (that|which) (moves?|runs?|can be|was run|is run|passed|failed)\b", "FMU"),
     Replaced(r"\bunits? of (FMI|Python|C)\b", "FMUs of"),
     Replaced(r"\btranslation FMUs?\b|\bFMUs? of (measure|measurement|round-off)\b", "unit: no FMU is meant"),
@@ -89,9 +89,10 @@ REPLACED = (
     Replaced(r"\bpage in a unit\b|\bFMI [123] units?\b|\bunit and reference\b", "FMU"),
 )
 _ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)
-PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "README.md", "CONTRIBUTING.md")
+PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "tests/planted", "README.md", "CONTRIBUTING.md")
 SKIPPED = ("scripts/vocabulary.py",)
-SUFFIXES = (".py", ".md", ".jinja", ".c", ".h", ".js", ".toml")
+SUFFIXES = (".py", ".md", ".jinja", ".c", ".h", ".js", ".toml", ".sh", "")
+"""Programs of the shell have none."""
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -120,7 +121,7 @@ def files() -> Iterator[str]:
     """Yield the paths of all kept files that have text of ours."""
     done = subprocess.run(["git", "ls-files", *PLACES], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
     for name in done.stdout.splitlines():
-        if name.endswith(SUFFIXES) and not name.startswith(SKIPPED):
+        if Path(name).suffix in SUFFIXES and not name.startswith(SKIPPED):
             yield name
 
 

@@ -6,6 +6,8 @@ reference said that no force holds what sticks: of a block that is pushed agains
 
 from __future__ import annotations
 
+import functools
+
 import fmpy
 import numpy as np
 import pytest
@@ -55,14 +57,25 @@ PUSHES = np.array([(0.0, 3.0), (1.0, 3.0), (1.0, 0.3), (1.5, 0.3), (1.5, -0.3), 
 ALONE, TWO = (pytest.param(more, marks=pytest.mark.repeats) for more in ((), ("rail",)))
 
 
+@pytest.fixture(scope="module")
+def unit_of(tmp_path_factory):
+    """Path of the FMU of a model that is made with some options, exported once."""
+
+    @functools.cache
+    def unit(make, **options) -> str:
+        return str(export(make(**options), tmp_path_factory.mktemp("stops")).path)
+
+    return unit
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("more", [ALONE, TWO, ("brake",)], ids=["alone", "two", "with_brake"])
-def test_a_stop_bears_what_friction_would_share(tmp_path, more, kind):
+def test_a_stop_bears_what_friction_would_share(unit_of, more, kind):
     """Of frictions on one motion each takes its part of what they can hold, as soon as the stop lets go."""
     parts = ["floor", *more]
     names = ["x", "stop.upper_stop.force", *(f"{p}.{what}" for p in parts for what in ("force", "sticking"))]
     found = fmpy.simulate_fmu(
-        str(export(block(**dict.fromkeys(more, True)), tmp_path).path), fmi_type=kind, stop_time=2.2, input=PUSHES,
+        unit_of(block, **dict.fromkeys(more, True)), fmi_type=kind, stop_time=2.2, input=PUSHES,
         output_interval=0.05, relative_tolerance=1e-9, output=names,
     )  # fmt: skip
     time = found["time"]
@@ -176,11 +189,11 @@ def pushed() -> Model:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_wall_that_moves_pushes_against_friction(tmp_path, kind):
+def test_a_wall_that_moves_pushes_against_friction(unit_of, kind):
     """The wall's force is m p'' + F; the block leaves where 0.8 sin(2 t) = 0.4, and slides to rest."""
     names = ["x", "wall.force", "floor.force"]
     found = fmpy.simulate_fmu(
-        str(export(pushed(), tmp_path).path), fmi_type=kind, stop_time=1.2, output_interval=0.02,
+        unit_of(pushed), fmi_type=kind, stop_time=1.2, output_interval=0.02,
         relative_tolerance=1e-9, output=names,
     )  # fmt: skip
     time, leaves = found["time"], np.arcsin(0.5) / 2

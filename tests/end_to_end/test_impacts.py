@@ -61,6 +61,11 @@ def unit(tmp_path_factory):
     return export(ball(), tmp_path_factory.mktemp("impacts")).path
 
 
+@pytest.fixture(scope="module")
+def shaken_unit(tmp_path_factory):
+    return export(shaken(), tmp_path_factory.mktemp("shaken")).path
+
+
 def moved(unit, kind: str, stop: float, step: float):
     return fmpy.simulate_fmu(
         str(unit), fmi_type=kind, stop_time=stop, output_interval=step, relative_tolerance=1e-9,
@@ -94,13 +99,12 @@ def test_it_bounces_and_rests_in_model_exchange(unit):
     assert found["h"][-1] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_what_is_shaken_leaves_where_its_table_falls_faster(tmp_path):
+def test_what_is_shaken_leaves_where_its_table_falls_faster(shaken_unit):
     """It leaves at sin(12 t) = g / (0.1 · 144), in free flight with the table's speed."""
     leaves = np.arcsin(9.81 / 14.4) / 12
-    finished = export(shaken(), tmp_path)
     for stop, resting in ((leaves - 1e-6, 1), (leaves + 1e-6, 0.25)):
-        assert moved(finished.path, "CoSimulation", stop, stop)["ground.resting"][-1] == resting
-    found = moved(finished.path, "CoSimulation", leaves + 0.05, leaves + 0.05)
+        assert moved(shaken_unit, "CoSimulation", stop, stop)["ground.resting"][-1] == resting
+    found = moved(shaken_unit, "CoSimulation", leaves + 0.05, leaves + 0.05)
     height, speed = 0.1 * np.sin(12 * leaves), 1.2 * np.cos(12 * leaves)
     assert found["h"][-1] == pytest.approx(height + 0.05 * speed - 9.81 / 2 * 0.05**2, abs=1e-9)
 
@@ -178,9 +182,9 @@ def judge():
     return Judge()
 
 
-def test_right_fmus_pass_and_their_events_are_those_of_the_series(judge, unit, tmp_path):
+def test_right_fmus_pass_and_their_events_are_those_of_the_series(judge, unit, shaken_unit):
     assert judge.passes(ball, unit)
-    assert judge.passes(shaken, export(shaken(), tmp_path).path)
+    assert judge.passes(shaken, shaken_unit)
     times = [event.time for event in judge.reference(ball).events if event.sets_state]
     series = np.sqrt(2 / 9.81) * (1 + 2 * 0.7 * (1 - 0.7 ** np.arange(11)) / 0.3)
     assert times == pytest.approx(series, abs=1e-12)
@@ -244,11 +248,16 @@ def bowl(push: sm.Expr | None = None, **options: float) -> Model:
     return model
 
 
-def test_a_contact_that_rests_does_not_drift(tmp_path):
+@pytest.fixture(scope="module")
+def sliding_unit(tmp_path_factory):
+    return str(export(bowl(), tmp_path_factory.mktemp("bowl"), fmi="3").path)
+
+
+def test_a_contact_that_rests_does_not_drift(sliding_unit, tmp_path):
     """Over 100 s and 49 swings; without stabilization, which is the default, the gap is lost by millimetres."""
     drift = {}
-    for rate, reported in ((0.0, {"stabilization": 0.0}), (10.0, {})):
-        path = str(export(bowl(**reported), tmp_path / f"{rate}").path)
+    without = str(export(bowl(stabilization=0.0), tmp_path, fmi="3").path)
+    for rate, path in ((0.0, without), (10.0, sliding_unit)):
         names = ["x", "y", "wall.resting"]
         found = fmpy.simulate_fmu(path, stop_time=100.0, output_interval=1.0, output=names, relative_tolerance=1e-6)
         assert (found["wall.resting"] == 1.0).all()
@@ -266,16 +275,21 @@ def test_what_rests_on_a_curve_makes_no_events_of_an_importers_errors(sliding_un
     assert np.abs(np.hypot(run.found["x"], run.found["y"]) - 1.0).max() < 10.0 * tolerance
 
 
+@pytest.fixture(scope="module")
+def pushed_unit(tmp_path_factory):
+    return str(export(bowl(me.dynamicsymbols("F")), tmp_path_factory.mktemp("pushed"), fmi="3").path)
+
+
 @pytest.mark.parametrize("pushed", [False, True], ids=["alone", "with_an_input"])
 @pytest.mark.parametrize("tolerance", [1e-2, *(pytest.param(each, marks=pytest.mark.repeats) for each in (1e-3, 1e-4))])
-def test_coarse_steps_strike_nothing_that_rests(tmp_path, tolerance, pushed):
+def test_coarse_steps_strike_nothing_that_rests(pushed_unit, tolerance, pushed):
     """The FMU's own integration errs by more than a contact may be struck with; neither that nor an input opens it."""
-    force = me.dynamicsymbols("F")
-    path = str(export(bowl(force), tmp_path, fmi="3").path)
     time = np.arange(0.0, 20.05, 0.1)
     signal = np.array([(t, pushed * 0.3 * np.sin(3.0 * t)) for t in time], dtype=[("t", float), ("F", float)])
-    found = fmpy.simulate_fmu(path, stop_time=20.0, output_interval=0.1, relative_tolerance=tolerance, input=signal,
-                              output=["x", "y", "wall.impacts", "wall.resting"])  # fmt: skip
+    found = fmpy.simulate_fmu(
+        pushed_unit, stop_time=20.0, output_interval=0.1, relative_tolerance=tolerance, input=signal,
+        output=["x", "y", "wall.impacts", "wall.resting"],
+    )  # fmt: skip
     assert found["wall.impacts"][-1] == 0.0
     assert (found["wall.resting"] == 1.0).all()
     assert np.abs(np.hypot(found["x"], found["y"]) - 1.0).max() < tolerance
@@ -300,23 +314,22 @@ def block_on_a_belt() -> Model:
     return model
 
 
+@pytest.fixture(scope="module")
+def belt_unit(tmp_path_factory):
+    return str(export(block_on_a_belt(), tmp_path_factory.mktemp("belt"), fmi="3").path)
+
+
 @pytest.mark.parametrize("speed", [0.1, 1.0])
-def test_an_input_that_moves_the_surface_breaks_the_block_loose(tmp_path, speed):
+def test_an_input_that_moves_the_surface_breaks_the_block_loose(belt_unit, speed):
     """The belt jumps to a speed: the block gains 0.2 g t until it moves with the belt.
 
     Planted: an input that changes no condition; then a slip of 0.1 m/s fades as drift does, by the stabilization.
     """
-    path = str(export(block_on_a_belt(), tmp_path, fmi="3").path)
     signal = np.array([(0.0, 0.0), (0.5, 0.0), (0.5, speed), (2.0, speed)], dtype=[("t", float), ("belt", float)])
-    found = fmpy.simulate_fmu(path, stop_time=1.2, output_interval=0.01, relative_tolerance=1e-6, input=signal,
+    found = fmpy.simulate_fmu(belt_unit, stop_time=1.2, output_interval=0.01, relative_tolerance=1e-6, input=signal,
                               output=["u", "contact.resting"])  # fmt: skip
     assert found["u"] == pytest.approx(np.clip(0.2 * 9.81 * (found["time"] - 0.5), 0.0, speed), abs=1e-6)
     assert (found["contact.resting"] == 1.0).all()
-
-
-@pytest.fixture(scope="module")
-def sliding_unit(tmp_path_factory):
-    return str(export(bowl(), tmp_path_factory.mktemp("bowl"), fmi="3").path)
 
 
 def plank() -> Model:

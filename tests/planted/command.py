@@ -1,4 +1,4 @@
-"""Plants faults in units of many models and counts which the validation finds."""
+"""Plants faults in FMUs of many models and counts which the validation finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planted.fault import ROOT, Mutant, Subject, subjects
 from planted.planting import RIGHT, sample
-from planted.unit_verdict import Verdict, judge
+from planted.validation_verdict import Verdict, judge
 
 NOTHING_PLANTED = "no fault can be chosen"
 """The place of a model of which the choice itself fails."""

@@ -1,4 +1,4 @@
-"""Faults that show under a condition only: beyond an angle, for one sign, late, after a reset, in one unit."""
+"""Faults that show under a condition only: beyond an angle, for one sign, late, after a reset, of one variable."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def _begins_with_outputs(subject: Subject) -> bool:
 
 
 def _of_description(subject: Subject, fmi: Literal["2", "3"]) -> Any:
-    """A single variable's unit; two inputs that change places."""
+    """A single variable's unit of measurement; two inputs that change places."""
     from lxml import etree
 
     root = etree.fromstring(subject.described(fmi)[description.FILE])
@@ -245,7 +245,7 @@ def _of_description(subject: Subject, fmi: Literal["2", "3"]) -> Any:
         unit = description._typed(root, name).get("unit")
         others = [u for u in units if u != unit]
         if causality in {"output", "parameter", "input"} and unit and others:
-            yield "FMU of one variable", f"{name}: {others[0]} for {unit}", description._put(name, "unit", others[0])
+            yield "unit of one variable", f"{name}: {others[0]} for {unit}", description._put(name, "unit", others[0])
     inputs = [v.get("name") for v in variables if v.get("causality") == "input"]
     for first, second in itertools.pairwise(inputs):
         yield "inputs exchanged", f"{first} and {second}", description._swapped_references(first, second)

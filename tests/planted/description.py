@@ -1,4 +1,4 @@
-"""Faults of what an importer is told: interface and ``modelDescription.xml``."""
+"""Faults of what an FMU declares: interface and ``modelDescription.xml``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def edited(edit: Edit) -> Callable[[InMemoryFileTree], InMemoryFileTree]:
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
-    """Every fault of what an importer is told about a model's unit."""
+    """Every fault of what an FMU declares."""
     fmi: Literal["2", "3"] = "2" if generator(subject.name, "description").random() < 0.5 else "3"
     yield from _of_starts(subject)
     for kind, place, edit in (

@@ -38,7 +38,7 @@ Level = Literal["none", "reading", "equations", "program", "derivatives", "inter
     none          nothing: the right FMU
     reading       ``Mechanism``: all that follows shares the fault, the reference of the validation too
     equations     ``EquationsOfMotion`` of the FMU
-    program       ``ScalarProgram`` of the unit: all that is printed from it shares the fault
+    program       ``ScalarProgram`` of the FMU: all that is printed from it shares the fault
     derivatives   ``ProgramWithDerivatives``: tangents and adjoints
     interface     ``FmuInterface``: code and description share the fault
     sources       C code
@@ -55,7 +55,7 @@ class Mutant:
         level: What is changed.
         place: Where, for people.
         change: From the right ``Mechanism`` (``EquationsOfMotion``, ``ScalarProgram``, …) to the wrong one.
-        fmi: Version of the unit.
+        fmi: Version of FMI.
         by_construction: True: it is known that the FMU behaves differently. False: it is measured.
     """
 
@@ -110,7 +110,7 @@ class Subject:
         return add_fmu_derivatives(self.derivation.program)
 
     def described(self, fmi: Literal["2", "3"]) -> InMemoryFileTree:
-        """``modelDescription.xml`` of the right unit."""
+        """``modelDescription.xml`` of the right FMU."""
         if fmi not in self._descriptions:
             self._descriptions[fmi] = emit_xml.emit_description_files(self._interface(fmi), ())
         return self._descriptions[fmi]
@@ -142,14 +142,14 @@ class Subject:
         with tempfile.TemporaryDirectory(prefix="mb2fmu-") as folder:
             path = Path(folder) / "right.fmu"
             package.write_fmu_archive(pipeline.build(self.derivation).core, path)
-            unit = read_fmu_description(package.read_archive(path))
+            description = read_fmu_description(package.read_archive(path))
         return validation.make_reference_and_bounds(
             self.mechanism.declared,
             self.reference.equations,
             mechanism=self.reference.mechanism,
-            settable=list_settable_names(unit),
-            any_step=unit.any_step,
-            states=unit.state_names,
+            settable=list_settable_names(description),
+            any_step=description.any_step,
+            states=description.state_names,
         )
 
     @cached_property

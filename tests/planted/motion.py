@@ -18,7 +18,7 @@ Change = Callable[[EquationsOfMotion], EquationsOfMotion]
 
 
 def mutants(subject: Subject) -> Iterator[Mutant]:
-    """Every fault of a formulation that can be planted in the equations of a unit."""
+    """Every fault of a formulation that can be planted in the equations of an FMU."""
     equations = subject.derivation.equations
     for faults in (_of_dynamics, _of_constraints, _of_recursion, _of_outputs):
         for kind, place, change in faults(equations):
@@ -69,7 +69,7 @@ def _of_constraints(equations: EquationsOfMotion) -> Iterator[tuple[str, str, Ch
         moved = (name, phi + sm.Float("0.005"))
         yield (
             "constraint by a constant",
-            f"{name}, in the unit only",
+            f"{name}, in the FMU only",
             lambda e, i=i, moved=moved: replace(e, holonomic=_with(e.holonomic, i, moved)),
         )
 

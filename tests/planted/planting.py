@@ -15,7 +15,7 @@ LEVELS = (reading, touch_reading, motion, graph, runtime, occurrences, condition
 def all_mutants(subject: Subject) -> Iterator[Mutant]:
     """The right FMU first, then every fault of every level."""
     fmi: Literal["2", "3"] = "2" if generator(subject.name, RIGHT).random() < 0.5 else "3"
-    yield Mutant(RIGHT, "none", "the right unit", fmi=fmi, by_construction=True)
+    yield Mutant(RIGHT, "none", "the right FMU", fmi=fmi, by_construction=True)
     for level in LEVELS:
         yield from level.mutants(subject)
 

@@ -154,7 +154,7 @@ def _of_values(mechanism: Mechanism) -> Planted:
         for i, item in enumerate(getattr(mechanism.declared, kind)):
             other_unit = {"m": "mm", "kg": "g", "rad": "deg", "N.m": "kN.m", "N": "kN"}.get(item.unit)
             if other_unit:
-                yield "FMU as read", f"{item.name} in {other_unit}", _declared(kind, i, replace(item, unit=other_unit))
+                yield "unit as read", f"{item.name} in {other_unit}", _declared(kind, i, replace(item, unit=other_unit))
                 break
 
 

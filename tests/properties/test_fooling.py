@@ -10,7 +10,7 @@ from planted import command, conditional, graph, reading, runtime
 from planted.command import Record, Store, table
 from planted.fault import Mutant, Subject, subjects
 from planted.planting import all_mutants
-from planted.unit_verdict import _derived, judge
+from planted.validation_verdict import _derived, judge
 
 from mb2fmu.fmu import emit_c, interface
 

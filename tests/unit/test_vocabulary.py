@@ -19,3 +19,7 @@ def test_replaced_words_are_found_where_people_read_them(tmp_path: Path) -> None
     (tmp_path / "planted.py").write_text(text, encoding="utf-8")
     found = list(vocabulary.find_replaced_words(tmp_path / "planted.py", "planted.py"))
     assert [line.split(":")[1] for line in found] == ["2", "2", "3"]
+
+
+def test_programs_of_the_shell_are_read_too() -> None:
+    assert {"scripts/plant_faults", "tests/planted/fault.py"} <= set(vocabulary.files())

@@ -58,9 +58,9 @@ def test_the_rate_of_a_quaternions_length_is_no_speed():
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("bouncing_ball", {"what an event sets", "condition of an event", "value as read", "FMU as read"}),
+        ("bouncing_ball", {"what an event sets", "condition of an event", "value as read", "unit as read"}),
         ("sampled_cart_pole", {"what an event sets", "condition of an event", "signal as read"}),
-        ("rolling_disc", {"request of position", "request of multiplier", "FMU as read"}),
+        ("rolling_disc", {"request of position", "request of multiplier", "unit as read"}),
         ("gripper", {"gap of a contact", "rate of a gap", "restitution", "row of a latch", "condition of a latch"}),
         *by_night(("slider_crank_clearance", {"friction of a contact", "slip of a contact"})),
     ],

@@ -1,4 +1,4 @@
-"""Builds a mutant's unit by the product's own way and lets the product's own validation judge it."""
+"""Builds a mutant's FMU by the product's own way and lets the product's own validation judge it."""
 
 from __future__ import annotations
 
@@ -75,24 +75,24 @@ def _judged(subject: Subject, mutant: Mutant, folder: Path) -> Verdict:
         built = _built(derivation, mutant)
     except (Mb2FmuError, ZeroDivisionError, NoSolutionError) as error:
         return Verdict("refused", _words(error), effect)
-    unit = folder / f"{derivation.definition.name}.fmu"
-    package.write_fmu_archive(built.core, unit)
+    fmu = folder / f"{derivation.definition.name}.fmu"
+    package.write_fmu_archive(built.core, fmu)
     try:
-        return _said(subject, mutant, derivation, unit, effect)
+        return _said(subject, mutant, derivation, fmu, effect)
     except Mb2FmuError as error:
         how = "it does not run" if isinstance(error, ToolError) else "refused"
         right = mutant.level == "none"
         return Verdict("false alarm" if right else "found", f"{how}: {_words(error)}", effect)
     finally:
-        unit.unlink(missing_ok=True)
+        fmu.unlink(missing_ok=True)
 
 
-def _said(subject: Subject, mutant: Mutant, derivation: DerivationResult, unit: Path, effect: float) -> Verdict:
+def _said(subject: Subject, mutant: Mutant, derivation: DerivationResult, fmu: Path, effect: float) -> Verdict:
     """What the validation says of an FMU that could be made."""
-    early = _found_early(subject, mutant, derivation, unit)
+    early = _found_early(subject, mutant, derivation, fmu)
     if early:
         return Verdict("found", early, effect)
-    result = _validated(subject, mutant, derivation, unit)
+    result = _validated(subject, mutant, derivation, fmu)
     if mutant.level == "none":
         return Verdict("passed") if result.passed else Verdict("false alarm", first_finding(result))
     return Verdict("survived", "", effect) if result.passed else Verdict("found", first_finding(result), effect)
@@ -157,20 +157,20 @@ def _followed(stage: Callable[..., Any], change: Callable[[Any], Any]) -> Callab
     return lambda *args, **options: change(stage(*args, **options))
 
 
-def _validated(subject: Subject, mutant: Mutant, derivation: DerivationResult, unit: Path) -> ValidationResult:
+def _validated(subject: Subject, mutant: Mutant, derivation: DerivationResult, fmu: Path) -> ValidationResult:
     """The product's verdict: against a reference from the wrong reading too, where the reading is what is wrong."""
     used = derivation.equations.method
     if mutant.level == "reading":
         wrong = derivation.mechanism
         stage = StageStopwatch(None)
-        return validation_run.validate_fmu(unit, subject.derivation.checked, wrong, used, stage).result
-    result = _against_the_reference(subject, derivation, unit, subject.yardstick)
+        return validation_run.validate_fmu(fmu, subject.derivation.checked, wrong, used, stage).result
+    result = _against_the_reference(subject, derivation, fmu, subject.yardstick)
     if not result.passed:
         return result
     return replace(
         result,
         independent_check_set=validation.run_independent_checks(
-            unit,
+            fmu,
             subject.derivation.checked,
             subject.mechanism,
             given_samples=subject.motions,
@@ -182,14 +182,14 @@ def _validated(subject: Subject, mutant: Mutant, derivation: DerivationResult, u
 def _against_the_reference(
     subject: Subject,
     derivation: DerivationResult,
-    unit: Path,
+    fmu: Path,
     yardstick: ReferenceAndBounds,
     *,
     conformance: bool = True,
 ) -> ValidationResult:
     """Experiments and API checks by the right reference; without perturbed reference data the default experiment."""
     return validation.validate(
-        unit,
+        fmu,
         subject.mechanism.declared,
         subject.reference.equations,
         method=derivation.equations.method,
@@ -200,14 +200,14 @@ def _against_the_reference(
     )
 
 
-def _found_early(subject: Subject, mutant: Mutant, derivation: DerivationResult, unit: Path) -> str:
+def _found_early(subject: Subject, mutant: Mutant, derivation: DerivationResult, fmu: Path) -> str:
     """What the one check finds that is likeliest to find faults of this level; empty if nothing.
 
     The verdict asks that every check passes, so one that fails decides it, and the others need not be run.
     """
     if mutant.level == "reading":
         found = validation.run_independent_checks(
-            unit,
+            fmu,
             subject.derivation.checked,
             derivation.mechanism,
             largest_speeds=subject.reach,
@@ -215,11 +215,11 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: DerivationResult,
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:
-        findings = check_conformity(unit, subject.mechanism.declared, subject.reference.equations)
+        findings = check_conformity(fmu, subject.mechanism.declared, subject.reference.equations)
         return declared(findings) if not subject.redundant else ""
     if mutant.level in {"equations", "program", "sources"}:
         only_default = replace(subject.yardstick, perturbed=None)
-        result = _against_the_reference(subject, derivation, unit, only_default, conformance=False)
+        result = _against_the_reference(subject, derivation, fmu, only_default, conformance=False)
         return "" if result.passed else first_finding(result)
     return ""
 
@@ -255,7 +255,7 @@ def _checks(result: ValidationResult) -> Iterator[tuple[str, str | None]]:
         yield "calls", call.name if call.verdict == "failed" else None
     for field in fields(result):  # whatever else has a verdict of its own
         value = getattr(result, field.name)
-        if field.name != "moved" and getattr(value, "passed", True) is False:
+        if field.name != "perturbed_experiment" and getattr(value, "passed", True) is False:
             yield field.name.replace("_", " "), "failed"
 
 
