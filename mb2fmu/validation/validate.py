@@ -45,7 +45,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     make_missing_perturbed_experiment_record,
 )
 from mb2fmu.validation.experiment.validated_value_ranges import add_tried_ranges, describe_unvalidated_conditions
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_least_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDerivativeDigits, compute_least_known_digits
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.first_integrals_along_run import (
     FirstIntegralsAlongRun,
@@ -668,7 +668,7 @@ def _list_refusals(fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
 
 
 def _list_validation_notes(
-    fmu_method: Method | None, reference: ReferenceRun, digits: LeastKnownDigits | None
+    fmu_method: Method | None, reference: ReferenceRun, digits: LeastKnownDerivativeDigits | None
 ) -> tuple[str, ...]:
     """Return what a reader must know: a shared formulation, no energy balance, undetermined speeds, conditioning."""
     notes, reference_method = [], reference.numeric.formulation

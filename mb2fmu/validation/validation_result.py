@@ -16,7 +16,7 @@ from mb2fmu.audit.external_checkers import ConformityFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.data.measured_data_comparison import MeasuredTableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDerivativeDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -342,7 +342,7 @@ class ValidationResult:
     api_checks: tuple[ApiCheckResult, ...] = ()
     exercised_quantities: tuple[ExercisedQuantityResult, ...] = ()
     not_tried: tuple[str, ...] = ()
-    known_digits: LeastKnownDigits | None = None
+    known_digits: LeastKnownDerivativeDigits | None = None
     independent_check_set: IndependentChecks | None = None
     tables: tuple[MeasuredTableComparison, ...] = ()
     events: tuple[EventResult, ...] = ()
@@ -600,7 +600,7 @@ def _record_scalars(
     | ApiCheckResult
     | ExercisedQuantityResult
     | IndependentCheck
-    | LeastKnownDigits
+    | LeastKnownDerivativeDigits
     | LeastAccurateDerivative,
 ) -> dict[str, object]:
     """Return the record without its arrays."""

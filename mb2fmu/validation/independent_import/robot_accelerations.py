@@ -58,7 +58,7 @@ from mb2fmu.validation.independent_import.missing_independent_import import (
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
+from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomAdmissibleState
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
     ROUND_OFF_FRACTION,
@@ -328,7 +328,7 @@ class _RobotFileEquations:
         errors = check.compare_at((point.time, kinematics.with_rates(list(point.values))) for point in points)
         return errors, check.left_out
 
-    def _is_open(self, point: RandomPoint) -> bool:
+    def _is_open(self, point: RandomAdmissibleState) -> bool:
         """Return whether no contact touches and no latch closes at a point: the file knows nothing of either."""
         return self._holds is None or not self._holds(list(point.values))[0]
 
@@ -337,7 +337,7 @@ class _RobotFileEquations:
         motions = self._motions(self._link_vectors.links, self._form_robot_state(list(values)))
         return self._link_vectors.evaluate_motion_vectors(motions)[0]
 
-    def draw_points(self) -> Iterator[RandomPoint | None]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState | None]:
         """Yield points on the closed loops, around a start that closes them; None where one does not close."""
         random = np.random.default_rng(RANDOM_SEED)
         start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
@@ -347,9 +347,9 @@ class _RobotFileEquations:
                 self._draw_values(random, centre, 0.5 ** (failed_count // _TRIES_BEFORE_HALF_REACH))
             )
             failed_count += closed is None
-            yield None if closed is None else RandomPoint(closed[0], (*closed, *self._behind_point))
+            yield None if closed is None else RandomAdmissibleState(closed[0], (*closed, *self._behind_point))
 
-    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point by the independent import, of inverse dynamics the efforts; None where one holds."""
         if not self._is_open(point):
             return None
@@ -382,7 +382,7 @@ class _RobotFileEquations:
         self._normalize(values)
         return values
 
-    def _sample_accelerations(self, point: RandomPoint) -> AccelerationSample:
+    def _sample_accelerations(self, point: RandomAdmissibleState) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
         A bound is what a change of every term by the import's accuracy makes of u' (:data:`ROUND_OFF_FRACTION`, or what
@@ -419,7 +419,7 @@ class _RobotFileEquations:
         still = dict.fromkeys(self._auxiliary_names, 0.0)  # states of open contacts and latches
         return AccelerationSample(point, {INDEPENDENT_IMPORT: rates | still}, bounds | still)
 
-    def _sample_efforts(self, point: RandomPoint) -> AccelerationSample:
+    def _sample_efforts(self, point: RandomAdmissibleState) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.

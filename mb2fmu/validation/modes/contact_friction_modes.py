@@ -57,7 +57,7 @@ class FrictionContacts:
 
 
 @dataclass(frozen=True, slots=True)
-class _ContactProblem:
+class _ContactComplementarityProblem:
     """A contact problem: y = q + W (N, T).
 
     Attributes:
@@ -152,7 +152,7 @@ class _ContactSolution:
 
 
 def _iterate_contact_modes(
-    law: _ContactProblem, are_present: BooleanArray
+    law: _ContactComplementarityProblem, are_present: BooleanArray
 ) -> Iterator[tuple[tuple[bool, ...], tuple[int | None, ...]]]:
     """Yield pressed or not, and the ways of those with friction: None sticks, 1, -1 or 0 (open)."""
     choices: list[list[tuple[bool, int | None]]] = []
@@ -172,7 +172,7 @@ def _iterate_contact_modes(
 
 
 def _solve_contact_modes(
-    law: _ContactProblem,
+    law: _ContactComplementarityProblem,
     are_present: BooleanArray,
     names: str,
     t: float,
@@ -215,12 +215,12 @@ def _solve_contact_modes(
     return best_candidate[1]
 
 
-def _restrict_problem(law: _ContactProblem, are_present: BooleanArray) -> _ContactProblem:
+def _restrict_problem(law: _ContactComplementarityProblem, are_present: BooleanArray) -> _ContactComplementarityProblem:
     """Return the law restricted to some contacts."""
     contacts = [contact for contact in range(len(are_present)) if are_present[contact]]
     places = [place for place, contact in enumerate(law.friction_contacts) if are_present[contact]]
     rows = [*contacts, *(len(are_present) + place for place in places)]
-    return _ContactProblem(
+    return _ContactComplementarityProblem(
         law.W[np.ix_(rows, rows)],
         law.q[rows],
         tuple(contacts.index(law.friction_contacts[place]) for place in places),
@@ -339,7 +339,7 @@ def _solve_friction_impacts(
         e = np.where(comes_to_rest, 0.0, contact_rows.restitution)
         solution = _solve_impact_law(
             contacts,
-            _ContactProblem(
+            _ContactComplementarityProblem(
                 W,
                 v,
                 friction_contact_indices,
@@ -364,7 +364,7 @@ def _solve_friction_impacts(
 
 
 def _solve_impact_law(
-    contacts: ContactEquations, law: _ContactProblem, are_present: BooleanArray, e: Floats, t: float
+    contacts: ContactEquations, law: _ContactComplementarityProblem, are_present: BooleanArray, e: Floats, t: float
 ) -> _ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
     k, names = len(are_present), _format_contact_names(contacts)
@@ -372,7 +372,9 @@ def _solve_impact_law(
     if contacts.each[int(np.argmax(are_present))].law == "newton":
         target_rates = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
         return _solve_contact_modes(
-            _ContactProblem(law.W, target_rates, law.friction_contacts, law.mu, law.minimum_forces, law.known_senses),
+            _ContactComplementarityProblem(
+                law.W, target_rates, law.friction_contacts, law.mu, law.minimum_forces, law.known_senses
+            ),
             are_present,
             names,
             t,
@@ -380,7 +382,7 @@ def _solve_impact_law(
     compression_solution = _solve_contact_modes(law, are_present, names, t)
     if not np.any(e * compression_solution.contact_unknowns[:k] > 0.0):
         return compression_solution
-    restitution_problem = _ContactProblem(
+    restitution_problem = _ContactComplementarityProblem(
         law.W,
         v + law.W @ compression_solution.contact_unknowns,
         law.friction_contacts,
@@ -411,7 +413,7 @@ def _change_friction_modes(
     is_at_rest = np.abs(slip_speeds) < float(ZERO_SLIP_RATIO) * rest_speeds
     has_reversed = (friction_contacts.senses * slip_speeds <= 0.0) & (np.abs(slip_speeds) < rest_speeds)
     known_senses = np.where(is_at_rest | has_reversed, 0.0, np.where(slip_speeds > 0.0, 1.0, -1.0))
-    law = _ContactProblem(
+    law = _ContactComplementarityProblem(
         W,
         np.append(contact_rows.accelerations, friction_contacts.accelerations),
         friction_contact_indices,
@@ -430,7 +432,7 @@ def _change_friction_modes(
     gap_drift = np.where(
         np.abs(contact_rows.rates) <= contact_rows.rest_below, contact_rows.rates, 0.0
     )  # a faster one has been set
-    speeds = _ContactProblem(
+    speeds = _ContactComplementarityProblem(
         W,
         np.append(gap_drift, excess_speeds),
         friction_contact_indices,

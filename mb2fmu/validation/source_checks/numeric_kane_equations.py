@@ -129,7 +129,7 @@ _VectorTerms = list[tuple[list[int], Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _VelocityStep:
+class _PointVelocityRule:
     """How a point gets its velocity: as it is given, or from the point before it.
 
     Attributes:
@@ -144,7 +144,7 @@ class _VelocityStep:
 
 
 @dataclass(frozen=True, slots=True)
-class _InertiaTerms:
+class _CentralInertiaTerms:
     """Terms of all bodies' central inertias: a factor times the dyad of two vectors.
 
     Attributes:
@@ -202,7 +202,7 @@ class NumericKaneEquations:
         self._requested_frames = [frame for frame in frames if frame in self._frame_path_tree]
         self._spinning_frames += self._requested_frames
         self._omegas: dict[Any, _VectorTerms] = {}
-        self._steps: list[_VelocityStep] = []
+        self._steps: list[_PointVelocityRule] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
         self._ends = {point: self._add_path(point) for point in dict.fromkeys(self._points)}
@@ -284,18 +284,18 @@ class NumericKaneEquations:
         key = (before, point)
         if key not in self._numbers:
             if before < 0:
-                step = _VelocityStep(before, self._add_terms(point._vel_dict[self._parts.frame]), [])
+                step = _PointVelocityRule(before, self._add_terms(point._vel_dict[self._parts.frame]), [])
             else:
                 position = point._pos_dict[self._stops[before]]
                 for _, frame in self._list_components(position):
                     self._add_omega_path(frame)
-                step = _VelocityStep(before, self._add_rates(position), self._add_terms(position))
+                step = _PointVelocityRule(before, self._add_rates(position), self._add_terms(position))
             self._numbers[key] = len(self._steps)
             self._steps.append(step)
             self._stops.append(point)
         return self._numbers[key]
 
-    def _add_inertias(self) -> _InertiaTerms:
+    def _add_inertias(self) -> _CentralInertiaTerms:
         """Return the terms of the central inertias of all rigid bodies."""
         factors: list[tuple[int, int]] = []
         dyads: list[tuple[tuple[list[int], Any], tuple[list[int], Any]]] = []
@@ -309,7 +309,7 @@ class NumericKaneEquations:
         numbers = np.array(factors, dtype=np.intp).reshape(-1, 2)
         places = np.array([[a, b] for (a, _), (b, _) in dyads], dtype=np.intp).reshape(-1, 2, 3)
         frames = [(frame, other) for (_, frame), (_, other) in dyads]
-        return _InertiaTerms(
+        return _CentralInertiaTerms(
             bodies=numbers[:, 0], factors=numbers[:, 1], first=places[:, 0], second=places[:, 1],
             first_frames=tuple(frame for frame, _ in frames), second_frames=tuple(frame for _, frame in frames),
         )  # fmt: skip

@@ -42,7 +42,7 @@ _RANGES_PER_EXPERIMENT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class RandomPoint:
+class RandomAdmissibleState:
     """One admissible point.
 
     Attributes:
@@ -54,7 +54,7 @@ class RandomPoint:
     values: tuple[float, ...]
 
 
-class RandomPointGenerator:
+class RandomAdmissibleStateGenerator:
     """Draws random points; reproducible.
 
     Args:
@@ -102,7 +102,7 @@ class RandomPointGenerator:
         """The longest that each row of the velocity constraints was."""
         self._independent = self._count_independent_rows()
 
-    def draw_points(self) -> Iterator[RandomPoint]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState]:
         """Yield points without end; points that the constraints exclude are skipped."""
         attempt = 0
         while True:
@@ -118,7 +118,7 @@ class RandomPointGenerator:
                     return
                 continue
             attempt = max(attempt - 1, 0)
-            yield RandomPoint(admissible[0], tuple(admissible))
+            yield RandomAdmissibleState(admissible[0], tuple(admissible))
 
     def _project(self, values: list[float]) -> list[float] | None:
         """Return random values moved onto the constraints; None where Newton's method fails or overflows."""

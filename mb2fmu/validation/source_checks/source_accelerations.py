@@ -27,7 +27,10 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import (
     SourceMotion,
     has_negative_eigenvalue,
 )
-from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint, RandomPointGenerator
+from mb2fmu.validation.source_checks.random_admissible_points import (
+    RandomAdmissibleState,
+    RandomAdmissibleStateGenerator,
+)
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     RANDOM_POINT_COUNT,
     ROUND_OFF_FRACTION,
@@ -159,7 +162,7 @@ class _SourceObjectEquations:
         self.left_out: list[str] = []
         self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
-        self._latched_points: list[RandomPoint] = []
+        self._latched_points: list[RandomAdmissibleState] = []
         cost = estimate_pathway_length_cost(definition.mechanics)
         parts = self._parts = extract_mechanics_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
         self.symbols = SourceSymbolSlots(definition, parts)
@@ -190,7 +193,7 @@ class _SourceObjectEquations:
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
         self._outputs = SourceOutputs(definition, self.symbols, self._kinematics, self._equations)
-        self._points = RandomPointGenerator(
+        self._points = RandomAdmissibleStateGenerator(
             definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
             visited_coordinates,
         )  # fmt: skip
@@ -229,11 +232,11 @@ class _SourceObjectEquations:
             self._compare_import_where_latched(self._latched_points[:RANDOM_POINT_COUNT])
         return samples
 
-    def draw_points(self) -> Iterator[RandomPoint]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState]:
         """Yield points without end."""
         return self._points.draw_points()
 
-    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point, with bounds; None where round-off alone exceeds 1e-6, or where it has no numbers."""
         if self._latched is not None and any(self._latched(list(point.values))):
             self._latched_points.append(point)
@@ -245,7 +248,7 @@ class _SourceObjectEquations:
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             return None  # the object itself has no numbers there
 
-    def _compare_import_where_latched(self, points: Sequence[RandomPoint]) -> None:
+    def _compare_import_where_latched(self, points: Sequence[RandomAdmissibleState]) -> None:
         """Compare the import with the objects where a latch is closed: the latch changes no compared quantity."""
         if self._import_comparison is None or self._kinematics is None:
             return
@@ -285,7 +288,7 @@ class _SourceObjectEquations:
         )
         return tuple((law, errors) for law, errors in errors_by_law if errors)
 
-    def _evaluate_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def _evaluate_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point by every method, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
         motion = self._kinematics.evaluate_motion(values) if self._kinematics is not None else None
