@@ -11,7 +11,7 @@ on the measured sensitivity; what cannot be judged does not pass; the FMU runs i
 Must not: derive, lower or emit anything, change the FMU, or loosen a bound because an FMU misses it.
 """
 
-from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding, run_external_checkers
 from mb2fmu.validation.data.measured_data_comparison import (
     MeasuredDataRunSettings,
     MeasuredTableComparison,
@@ -49,9 +49,9 @@ from mb2fmu.validation.validation_result import (
 
 __all__ = [
     "ApiCheckResult",
-    "ConformityFinding",
     "ExercisedQuantityResult",
     "ExperimentValues",
+    "ExternalCheckerFinding",
     "FmuSimulationResult",
     "IndependentCheck",
     "IndependentChecks",

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import CompleteMechanismSource
+from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
@@ -307,7 +307,7 @@ def check_flexible_bodies(definition: CheckedModel, mechanism: Mechanism) -> Seq
 def _is_robot(definition: CheckedModel) -> bool:
     """Return whether the mechanics are a robot's, read from a file."""
     mechanics = definition.mechanics
-    return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, CompleteMechanismSource)
+    return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, ReadyMadeMechanismSource)
 
 
 def check_declarations_import(definition: CheckedModel, mechanism: Mechanism) -> IndependentCheck:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.data.measured_data_comparison import MeasuredTableComparison
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
@@ -331,7 +331,7 @@ class ValidationResult:
     model: str
     variables: tuple[VariableResult, ...]
     invariants: tuple[InvariantResult, ...]
-    conformance: tuple[ConformityFinding, ...]
+    conformance: tuple[ExternalCheckerFinding, ...]
     reference: ReferenceRun
     simulation: FmuSimulationResult
     timings: Mapping[str, float]

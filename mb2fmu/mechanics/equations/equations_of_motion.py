@@ -54,9 +54,9 @@ __all__ = [
     "MotionObservables",
     "MotionVariables",
     "OutputExpression",
-    "StartValueKind",
     "SymbolAssignment",
     "Treatment",
+    "VariableStartKind",
     "VelocityConstraints",
 ]
 
@@ -167,7 +167,7 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class StartValueKind:
+class VariableStartKind:
     """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
 
     symbol: sm.Symbol
@@ -217,7 +217,7 @@ class MotionVariables:
     r: tuple[sm.Symbol, ...] = ()
     calculated_parameters: tuple[SymbolAssignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
-    start: tuple[StartValueKind, ...] = ()
+    start: tuple[VariableStartKind, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

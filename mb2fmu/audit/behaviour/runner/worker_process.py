@@ -28,7 +28,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 from mb2fmu.audit.behaviour.fixture.trial_folders import WORK, make_work_folder_environment
 from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, AuditTrial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, FmuLibrary, RefusedCallError
-from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
+from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import (
     IN_PROCESS,
     VALGRIND,
@@ -44,7 +44,7 @@ from mb2fmu.audit.behaviour.process.sandbox import (
     limit_process_resources,
 )
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT, SkippedTrialError, TrialBudget
+from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT, SkippedTrialError, TrialTimeBudget
 from mb2fmu.audit.behaviour.trials import (
     array_size_trials,
     call_order_trials,
@@ -218,7 +218,7 @@ def _report_stop(trial: AuditTrial, fixture: TrialFixture, error: Exception, wri
     return False
 
 
-def _load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteLibrary:
+def _load_fmu_library(path: Path, request: dict[str, Any]) -> c.CDLL | RemoteFmuLibrary:
     """Load the library: in this process, or in a host of its own.
 
     Raises:
@@ -256,7 +256,7 @@ def _run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel)
     """Try all requested trials that were not tried yet."""
     description = read_cached_description(request["folder"])
     host_environment_trials.record_initial_process_settings()
-    trial_budget = TrialBudget(channel, request["deadline"])
+    trial_budget = TrialTimeBudget(channel, request["deadline"])
     for interface, library in request["libraries"].items():
         if interface not in request["ended"] and not _run_interface_trials(
             request, interface, Path(library), description, trial_budget, channel
@@ -271,7 +271,7 @@ def _run_interface_trials(
     interface: str,
     path: Path,
     description: Any,
-    trial_budget: TrialBudget,
+    trial_budget: TrialTimeBudget,
     channel: SharedMemoryChannel,
 ) -> bool:
     """Run the trials of one interface type in order and write their findings; stop if no instance can be made.
@@ -309,7 +309,7 @@ def _run_interface_trials(
 
 
 def _load_fixture(
-    request: dict[str, Any], interface: str, path: Path, description: Any, trial_budget: TrialBudget, write: Any
+    request: dict[str, Any], interface: str, path: Path, description: Any, trial_budget: TrialTimeBudget, write: Any
 ) -> TrialFixture | None:  # fmt: skip
     """Load the library; report it if it cannot be loaded."""
     try:

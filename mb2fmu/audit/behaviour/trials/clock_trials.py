@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable, parse_number
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
@@ -147,7 +147,7 @@ def _check_tick(
         if instance.call("GetClock", references, count, is_active) in {OK, WARNING} and is_active[0]:
             yield RuleViolation("clock.ticks", "it is still active after the discrete states were updated", place)
         yield from _find_active_output_clock(fixture, instance)
-    except TrialBudgetError:
+    except TrialTimeBudgetError:
         raise
     except (RefusedCallError, SkippedTrialError) as error:
         yield RuleViolation("clock.ticks", f"while it ticks: {error}", place)

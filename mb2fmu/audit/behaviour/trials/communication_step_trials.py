@@ -45,7 +45,7 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import (
     TERMINATED_STATUS_KIND,
     FmuInstance,
 )
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
@@ -224,7 +224,7 @@ def _compare_parameter_set(
     with fixture.open_instance() as instance:
         try:
             own_run = run_with_excitation(fixture, instance, recorded_variables, number=set_number)
-        except (TrialBudgetError, TerminateSimulationError):
+        except (TrialTimeBudgetError, TerminateSimulationError):
             raise
         except (RefusedCallError, SkippedTrialError):
             return  # inputs and parameters that do not go together
@@ -240,7 +240,7 @@ def _compare_parameter_set(
                 disturbed_run = _run_from_disturbed_start(
                     model_exchange, recorded_variables, set_number, defer_events=defer_events
                 )
-            except TrialBudgetError:
+            except TrialTimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
                 fixture.mark_inapplicable("steps.exchange", f"as Model Exchange it does not come to the end: {error}")
@@ -306,7 +306,7 @@ def _run_from_disturbed_start(
                 initial_values=initial_values,
                 defer_events=defer_events,
             )
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             return None

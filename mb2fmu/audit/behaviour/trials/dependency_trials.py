@@ -14,8 +14,8 @@ from mb2fmu.audit.behaviour.fixture.apparent_dependencies import (
     drop_mode_changes,
 )
 from mb2fmu.audit.behaviour.fixture.dependency_effects import (
+    DependencyEffects,
     ParameterSet,
-    ValueChangeEffects,
     choose_value_changes,
     compare_effects_with_dependencies,
 )
@@ -57,7 +57,7 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
     ]
     if not entries or len(fixture.states) != fixture.n_states:
         return
-    effects = ValueChangeEffects()
+    effects = DependencyEffects()
     unknowns = list({id(entry.variable): entry.variable for entry in entries if entry.variable}.values())
     independent = fixture.description.independent
     knowns = [
@@ -100,7 +100,7 @@ def _run_phase(
     phase: int,
     parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
-    effects: ValueChangeEffects,
+    effects: DependencyEffects,
     has_time: Callable[[], bool],
 ) -> int:
     """Run one initialization: from the second on with other parameters, then tunable ones changed by an event."""
@@ -162,7 +162,7 @@ def _iterate_changed_points(
 
 def _record_effects_at_point(
     fixture: TrialFixture, instance: FmuInstance, point: FmuEvaluationPoint, unknowns: Sequence[DescribedVariable],
-    effects: ValueChangeEffects, parameter_set: ParameterSet,
+    effects: DependencyEffects, parameter_set: ParameterSet,
     has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
     """Change every known at one point; time by less than the distance to the next time event."""
@@ -186,7 +186,7 @@ def _check_tunable_parameters(
 ) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
-    effects = ValueChangeEffects()
+    effects = DependencyEffects()
     for set_number in range(3):
         with fixture.open_instance() as instance:
             try:
@@ -212,7 +212,7 @@ def _record_tuning_effects(
     point: FmuEvaluationPoint,
     tunable_parameters: Sequence[DescribedVariable],
     unknowns: Sequence[DescribedVariable],
-    effects: ValueChangeEffects,
+    effects: DependencyEffects,
     set_number: int,
 ) -> None:
     """Record the effects of changing each tunable parameter on the unknowns; restore its old value."""
@@ -290,7 +290,7 @@ def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
         or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects, evaluated, has_time = ValueChangeEffects(), 0, fixture.make_time_remaining_check()
+    effects, evaluated, has_time = DependencyEffects(), 0, fixture.make_time_remaining_check()
     for phase in range(4):
         if phase > 1 and not has_time():
             break
@@ -314,7 +314,7 @@ def _record_initial_effects(
     phase: int,
     knowns: Sequence[DescribedVariable],
     entries: Sequence[DescribedUnknown],
-    effects: ValueChangeEffects,
+    effects: DependencyEffects,
 ) -> None:
     """Change every known at one set of start values."""
     unknowns = [item.variable for item in entries if item.variable]

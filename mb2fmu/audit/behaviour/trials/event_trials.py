@@ -23,7 +23,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError, suppress_early_end
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError, suppress_early_end
 from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
@@ -203,7 +203,7 @@ def try_further_event_iteration(fixture: TrialFixture) -> Iterator[RuleViolation
         integration.observe_event = check_further_update
         try:
             integration.advance(fixture.start + fixture.affordable_step_count * fixture.step)
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except SkippedTrialError:
             pass
@@ -248,7 +248,7 @@ def try_values_across_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
         integration.observe_event, integration.after_event = record_values, compare
         try:
             integration.advance(fixture.start + fixture.affordable_step_count * fixture.step)
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except SkippedTrialError:
             pass
@@ -285,7 +285,7 @@ def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[RuleViolati
             for step_index in range(fixture.affordable_step_count):
                 try:
                     integration.advance(fixture.start + (step_index + 1) * fixture.step)
-                except TrialBudgetError:
+                except TrialTimeBudgetError:
                     raise
                 except TerminateSimulationError:
                     if number:
@@ -353,7 +353,7 @@ def _separate_time_events(
             readings.clear()
             try:
                 integration.advance(event.time)
-            except TrialBudgetError:
+            except TrialTimeBudgetError:
                 raise
             except SkippedTrialError:
                 break
@@ -413,7 +413,7 @@ def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
         integration = start_integration(fixture, instance, 1e-6, initial_values)
         try:
             integration.advance(min(early_events[-1].time + fixture.step, fixture.stop))
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except SkippedTrialError:
             pass

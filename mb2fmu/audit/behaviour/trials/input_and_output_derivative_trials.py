@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     choose_excited_inputs,
@@ -51,7 +51,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if isinstance(coarse, str):
                 yield RuleViolation("steps.output_derivatives", coarse, fixture.interface)
                 return
-            fine_derivatives: dict[DescribedVariable, _OutputDerivative] | str = {}
+            fine_derivatives: dict[DescribedVariable, _OutputDerivativeComparison] | str = {}
             if any(item.disagrees for item in coarse.values()):
                 fine_derivatives = _measure_output_derivatives(
                     fixture, instance, outputs, order, time, 0.25 * SMALL_STEP_SHARE * fixture.step
@@ -75,7 +75,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 @dataclass(frozen=True)
-class _OutputDerivative:
+class _OutputDerivativeComparison:
     """Time derivative of an output: declared by the FMU, and by differences.
 
     Attributes:
@@ -101,7 +101,7 @@ def _measure_output_derivatives(
     order: int,
     begin_time: float,
     step_size: float,
-) -> dict[DescribedVariable, _OutputDerivative] | str:
+) -> dict[DescribedVariable, _OutputDerivativeComparison] | str:
     """Do three tiny steps from a point, and read slopes in their middle; return a text if they are refused."""
     do_communication_step(fixture, instance, begin_time, step_size)
     values_before = instance.get(outputs)
@@ -131,7 +131,7 @@ def _measure_output_derivatives(
             + 1e-5 * fixture.typical_magnitude(variable)
             + round_off
         )
-        results[variable] = _OutputDerivative(declared, measured, not abs(declared - measured) <= bound)
+        results[variable] = _OutputDerivativeComparison(declared, measured, not abs(declared - measured) <= bound)
     return results
 
 
@@ -267,7 +267,7 @@ def try_undelayed_input_effect(fixture: TrialFixture) -> Iterator[RuleViolation]
                 message += "Exchange derivatives follow at once"
                 yield RuleViolation("steps.exchange", message, fixture.format_finding_location(known))
                 return
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue

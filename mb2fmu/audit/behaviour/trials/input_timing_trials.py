@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     start_integration,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     list_continuous_variables,
@@ -41,7 +41,7 @@ def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[RuleViolation]
     for known in (*fixture.inputs[:MAX_KNOWNS], *tunable_parameters[:MAX_KNOWNS]):
         try:
             share = _measure_effect_share(fixture, model_exchange, known)
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue
@@ -75,7 +75,7 @@ def try_inputs_over_split_steps(fixture: TrialFixture) -> Iterator[RuleViolation
     for known in (*fixture.inputs[:MAX_KNOWNS], *tunable_parameters[:MAX_KNOWNS]) if variables else ():
         try:
             lost_share = _measure_lost_share(fixture, known, variables)
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue

@@ -19,7 +19,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
@@ -184,7 +184,7 @@ def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
                         fixture.start + (index + 1) * fixture.affordable_step_count / MAX_MOTION_POINTS * fixture.step
                     )
                     motion_states.append(list(integration.states))
-            except TrialBudgetError:
+            except TrialTimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError):
                 pass

@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 THREAD_ROUNDS = 3
@@ -45,7 +45,7 @@ def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, Recorded
             continue
         try:
             runs[number] = _run_alone(fixture, number, steps)
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError) as error:
             fixture.skipped.append(

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudgetError
 from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     FmuEvaluationPoint,
     choose_random_fmu_point,
@@ -150,7 +150,7 @@ def try_values_after_single_changes(fixture: TrialFixture) -> Iterator[RuleViola
                     values[known] = value
                     read_values = instance.get(unknowns)
             read_values = instance.get(unknowns)
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except RefusedCallError:
             fixture.mark_inapplicable("value.stale", "other values do not go together")

@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
@@ -104,7 +104,7 @@ def try_values_after_configuration(fixture: TrialFixture) -> Iterator[RuleViolat
         without_configuration, with_configuration = (
             _read_after_setting(fixture, values, configure=configure) for configure in (False, True)
         )
-    except TrialBudgetError:
+    except TrialTimeBudgetError:
         raise
     except (RefusedCallError, SkippedTrialError) as error:
         fixture.skipped.append(f"{fixture.interface}: Configuration Mode without a change: {error}")

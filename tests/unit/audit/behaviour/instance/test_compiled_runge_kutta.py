@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_excha
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudget
 from mb2fmu.audit.description.description_import import read_description
 
 SLOPES = "    ball_slopes(&b->s, b->s.h, b->s.v, &dx[0], &dx[1]);\n"
@@ -30,7 +30,7 @@ def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: s
     assert stages
     library = FmuLibrary(
         ctypes.CDLL(str(path)), read_description(ball.description(version).encode()), str(folder),
-        trial_budget=TrialBudget(SharedMemoryChannel(folder / "channel")),
+        trial_budget=TrialTimeBudget(SharedMemoryChannel(folder / "channel")),
         stage_library=ctypes.CDLL(str(stages)) if compiled else None,
     )  # fmt: skip
     return TrialFixture(library, "ModelExchange", folder)
