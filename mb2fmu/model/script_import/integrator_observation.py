@@ -162,7 +162,7 @@ def make_package_stand_ins(notes: ScriptIntegratorCallRecord, values: ScriptSymb
 def _pydy_system(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> type:
     """Return PyDy's ``System`` that notes constants and initial conditions and ends the script when it integrates."""
 
-    class System:
+    class PydySystemStandIn:
         """Stand-in for ``pydy.system.System``."""
 
         def __init__(
@@ -193,7 +193,7 @@ def _pydy_system(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) 
         def integrate(self, *_: Any, **__: Any) -> None:
             _end(notes, values, "System.integrate", (), self.times, lambda *_: self.note())
 
-    return System
+    return PydySystemStandIn
 
 
 def _opty_problem(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> type:
@@ -217,13 +217,13 @@ def _opty_problem(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues)
 
         _end(notes, values, "opty.Problem", (), times, lambda *_: note())
 
-    class Problem:
+    class OptyProblemStandIn:
         """Stand-in for ``opty.Problem``."""
 
         def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
             problem(*arguments, **keywords)
 
-    return Problem
+    return OptyProblemStandIn
 
 
 def _note_bounds(values: ScriptSymbolValues, bounds: Mapping[Any, Any]) -> None:

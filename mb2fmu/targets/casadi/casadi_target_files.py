@@ -10,7 +10,7 @@ import jinja2
 
 from mb2fmu.compiler.derivatives.second_derivatives import (
     SparsityPattern,
-    TwiceDifferentiatedEntry,
+    TwiceDifferentiatedEntryPoint,
     form_second_derivatives,
 )
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
@@ -103,7 +103,7 @@ def emit_casadi_files(program: ScalarProgram, model: TargetModelDescription) -> 
 
 
 def _print_function_file(
-    twice: TwiceDifferentiatedEntry, model: TargetModelDescription, entry: str, memory: Sequence[float]
+    twice: TwiceDifferentiatedEntryPoint, model: TargetModelDescription, entry: str, memory: Sequence[float]
 ) -> bytes:
     """Print one function with its derivatives."""
     program = twice.program
@@ -231,7 +231,7 @@ class _CasadiExternalFunction:
 
 
 def _list_casadi_external_functions(
-    twice: TwiceDifferentiatedEntry, results: int
+    twice: TwiceDifferentiatedEntryPoint, results: int
 ) -> tuple[_CasadiExternalFunction, ...]:
     """Return f and its derivatives.
 
