@@ -59,7 +59,7 @@ MAX_HESSIAN_OPERATIONS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class _PrintedExternalFunction:
+class _PrintedCasadiExternalFunction:
     """One external function with the two C functions behind it.
 
     Attributes:
@@ -140,7 +140,7 @@ def _print_function_file(
 
 def _print_external_function(
     graph: StatementScheduleGraph, function: _CasadiExternalFunction, names: CNameRegistry
-) -> _PrintedExternalFunction:
+) -> _PrintedCasadiExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
     first, places = [], []
@@ -162,7 +162,7 @@ def _print_external_function(
     whole = c_function(function.entry, function.outputs)
     without = [block for block in function.outputs if not block.by_parameters]
     part = whole if len(without) == len(function.outputs) else c_function(f"{function.entry}_part", without)
-    return _PrintedExternalFunction(function, whole, part, count, tuple(first))
+    return _PrintedCasadiExternalFunction(function, whole, part, count, tuple(first))
 
 
 @cache
