@@ -154,9 +154,9 @@ def _count_open_edges(vertices: Array, faces: npt.NDArray[np.int64]) -> int:
 
 def _find_hull_triangles(vertices: Array) -> npt.NDArray[np.int64]:
     """Return the triangles of the convex hull; on which side they face is not said."""
-    from scipy.spatial import OccludingConvexHull, QhullError
+    from scipy.spatial import ConvexHull, QhullError
 
     try:
-        return np.asarray(OccludingConvexHull(vertices).simplices, dtype=np.int64)
+        return np.asarray(ConvexHull(vertices).simplices, dtype=np.int64)
     except (QhullError, ValueError) as error:
         raise SolidInertiaError("its vertices lie in a plane: give it thickness, or write the inertia out") from error
