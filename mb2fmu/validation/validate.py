@@ -306,7 +306,7 @@ def validate(
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
     run = experiment or form_experiment_values(definition)
-    clock = _ActivityClock(report_activity)
+    clock = _ValidationActivityClock(report_activity)
     description = read_fmu_description(read_archive(fmu))
     require_experiment_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
@@ -416,7 +416,7 @@ class _FmuRunPlan:
     check_point: ApiCheckPoint | None
     call_plans: Mapping[InterfaceType, ApiCallPlan | None]
 
-    def run_fmu(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
+    def run_fmu(self, fmu: Path, time_limit: float, clock: _ValidationActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
         return [self._run_interface_type(fmu, kind, time_limit, clock) for kind in self.call_plans]
 
@@ -425,7 +425,7 @@ class _FmuRunPlan:
         fmu: Path,
         interface_type: InterfaceType,
         time_limit: float,
-        clock: _ActivityClock,
+        clock: _ValidationActivityClock,
         state_scales: Mapping[str, float] | None = None,
     ) -> FmuProcessResult:
         """Run the FMU as one interface type; ``state_scales``: as ``FmuDescription.driver_request`` has them."""
@@ -453,7 +453,7 @@ class _FmuRunPlan:
         fmu_results: Sequence[FmuProcessResult],
         judgement: _ExperimentAndApiCheckResults,
         time_limit: float,
-        clock: _ActivityClock,
+        clock: _ValidationActivityClock,
     ) -> tuple[_ExperimentAndApiCheckResults, tuple[str, ...]]:
         """Return the judgement with Model Exchange integrated as accurately as the integrator can, and a note of that.
 
@@ -487,7 +487,7 @@ class _FmuRunPlan:
         return judgement, notes
 
     def find_agreeing_tolerance(
-        self, definition: DeclaredModelContent, fmu: Path, time_limit: float, clock: _ActivityClock
+        self, definition: DeclaredModelContent, fmu: Path, time_limit: float, clock: _ValidationActivityClock
     ) -> float | None:
         """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run.
 
@@ -693,7 +693,7 @@ def _list_validation_notes(
     return tuple(notes)
 
 
-class _ActivityClock:
+class _ValidationActivityClock:
     """Wall clock by activity, in s; announces each activity in words."""
 
     def __init__(self, report_activity: Callable[[str], None] | None) -> None:

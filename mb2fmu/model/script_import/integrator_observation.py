@@ -125,7 +125,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
 
     base: Any = originals["ode"]
 
-    class WatchedOde(base):  # type: ignore[misc]  # a class that is known at run time only
+    class ObservedScipyOde(base):  # type: ignore[misc]  # a class that is known at run time only
         """``scipy.integrate.ode`` that ends the script at its first step."""
 
         def integrate(self, t: float, *arguments: Any, **keywords: Any) -> Any:
@@ -134,7 +134,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
             start = np.array(self._y, dtype=float)
             _end(notes, values, "ode", start, (self.t,), lambda t, x: self.f(t, x, *self.f_params))
 
-    for name, watched in (("solve_ivp", solve_ivp), ("odeint", odeint), ("ode", WatchedOde)):
+    for name, watched in (("solve_ivp", solve_ivp), ("odeint", odeint), ("ode", ObservedScipyOde)):
         setattr(si, name, watched)
     try:
         yield

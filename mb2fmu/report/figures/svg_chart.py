@@ -256,7 +256,7 @@ class ChartPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class ModeStrip:
+class ModeTimelineStrip:
     """A row of spans over time, each with its meaning.
 
     Attributes:
@@ -286,7 +286,7 @@ class Chart:
     panels: tuple[ChartPanel, ...]
     shading_start_time: float | None = None
     ticks: tuple[float, ...] = ()
-    strips: tuple[ModeStrip, ...] = ()
+    strips: tuple[ModeTimelineStrip, ...] = ()
 
     @property
     def legend(self) -> tuple[tuple[LineStyle, str], ...]:
@@ -402,7 +402,7 @@ def _draw_time_ticks(time_axis: ChartAxis, instants: tuple[float, ...], lower: i
         yield f'<path class="event" d="{"".join(dict.fromkeys(marks))}"/>'
 
 
-def _draw_mode_strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
+def _draw_mode_strip(time_axis: ChartAxis, strip: ModeTimelineStrip, top: int) -> Iterator[str]:
     """Yield a label and, below it, a row of spans, each with its meaning as a tooltip."""
     shown = (
         strip.label

@@ -389,7 +389,7 @@ class MechanismCTables:
             self._store_integers(place(load.force) for load in self._pathways),
         )
         motion_vectors = self._m.motion_vectors
-        s.sensed = c_structures.SensedVectorsStruct(
+        s.sensed = c_structures.KinematicVectorsStruct(
             len(motion_vectors),
             self._store_integers(_MOTION_VECTOR_KINDS.index(each.kind) for each in motion_vectors),
             self._store_integers(each.point_or_frame for each in motion_vectors),

@@ -63,7 +63,7 @@ from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
     ROUND_OFF_FRACTION,
     AccelerationSample,
-    SourceAccelerations,
+    SympySourceAccelerationSamples,
     draw_acceleration_samples,
     list_settable_slots,
 )
@@ -84,7 +84,9 @@ _TRIES_BEFORE_HALF_REACH = 5
 RobotImport = IndependentImport | MujocoEquations
 
 
-def sample_robot_accelerations(definition: CheckedModel, mechanism: Mechanism | None = None) -> SourceAccelerations:
+def sample_robot_accelerations(
+    definition: CheckedModel, mechanism: Mechanism | None = None
+) -> SympySourceAccelerationSamples:
     """Return samples of x' from the robot's file, read again.
 
     Args:
@@ -147,9 +149,9 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
     return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
 
 
-def _no_samples(reason: str) -> SourceAccelerations:
+def _no_samples(reason: str) -> SympySourceAccelerationSamples:
     """Return a result without samples, with the reason for it."""
-    return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
+    return SympySourceAccelerationSamples((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
 
 
 def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
@@ -301,10 +303,12 @@ class _RobotFileEquations:
         ):
             self._is_sliding[column] = self._items[slot - 1].unit.startswith("m")
 
-    def sample_all(self) -> SourceAccelerations:
+    def sample_all(self) -> SympySourceAccelerationSamples:
         """Return all samples."""
         slots = list_settable_slots(self._definition, self.symbols.slot)
-        return SourceAccelerations(draw_acceleration_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,))
+        return SympySourceAccelerationSamples(
+            draw_acceleration_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,)
+        )
 
     def compare_events(self, mechanism: Mechanism) -> tuple[list[tuple[float, str]], list[str]]:
         """Compare what was imported of events, contacts and latches with the model's own expressions at the points.

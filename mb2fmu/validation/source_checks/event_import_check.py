@@ -25,7 +25,7 @@ from mb2fmu.model.expression_traversal import list_free_symbols
 from mb2fmu.model.quantity_declarations import DeclaredConstraint, Output
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, make_unused_symbol
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SympySourceEvaluationError, make_unused_symbol
 
 SAME_VALUE_TOLERANCE = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -122,8 +122,8 @@ class EventImportCheck:
     Args:
         definition: The checked model, in the user's symbols.
         mechanism: The mechanism imported from it.
-        symbols: Slots of the user's symbols; of a model in SymPy ``SourceSymbolSlots``.
-        constraints: The user's own kinematic equations; of a model in SymPy ``SourceConstraints``.
+        symbols: Slots of the user's symbols; of a model in SymPy ``SympySourceSymbolSlots``.
+        constraints: The user's own kinematic equations; of a model in SymPy ``SympySourceConstraintEvaluator``.
         q_scale: How far each coordinate goes, in the order of ``symbols.q``.
     """
 
@@ -192,7 +192,7 @@ class EventImportCheck:
         for item in items:
             try:
                 evaluable_events.append((item, form(item)))
-            except SourceEvaluationError:
+            except SympySourceEvaluationError:
                 self.left_out.append(item.description)
         return evaluable_events
 
@@ -215,7 +215,7 @@ class EventImportCheck:
         rates = dict(zip(self._mechanism.u_dot, self._u_dot, strict=True))
         expressions_in_import_symbols = [replace_symbols(sm.sympify(each), rates) for each in expressions]
         if list_free_symbols(expressions_in_import_symbols) - set(self._import_symbols):
-            raise SourceEvaluationError("it contains what is solved for")
+            raise SympySourceEvaluationError("it contains what is solved for")
         function = compile_scalar_function(self._import_symbols, expressions_in_import_symbols)
         return lambda values: list(function(*values))
 

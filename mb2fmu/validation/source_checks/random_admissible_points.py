@@ -11,9 +11,12 @@ import sympy as sm
 
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Speed
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints, singular_values_of_unit_rows
-from mb2fmu.validation.source_checks.source_objects import SourceObjects
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_constraint_evaluation import (
+    SympySourceConstraintEvaluator,
+    singular_values_of_unit_rows,
+)
+from mb2fmu.validation.source_checks.source_objects import SympySourceObjects
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SympySourceSymbolSlots
 
 RANDOM_SEED = 11
 _PARAMETER_SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
@@ -47,7 +50,7 @@ class RandomAdmissibleState:
 
     Attributes:
         time: In s.
-        values: Of all slots of ``SourceSymbolSlots``, q' included.
+        values: Of all slots of ``SympySourceSymbolSlots``, q' included.
     """
 
     time: float
@@ -73,9 +76,9 @@ class RandomAdmissibleStateGenerator:
     def __init__(
         self,
         definition: CheckedModel,
-        parts: SourceObjects,
-        symbols: SourceSymbolSlots,
-        constraints: SourceConstraints,
+        parts: SympySourceObjects,
+        symbols: SympySourceSymbolSlots,
+        constraints: SympySourceConstraintEvaluator,
         quaternions: Sequence[Sequence[int]] = (),
         largest_speeds: Mapping[str, float] = MappingProxyType({}),
         computed_coordinates: Collection[str] = (),

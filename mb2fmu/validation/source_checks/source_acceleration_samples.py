@@ -55,7 +55,7 @@ class AccelerationSample:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceAccelerations:
+class SympySourceAccelerationSamples:
     """The samples, how they were made, and the reasons for missing ones.
 
     Attributes:
@@ -85,7 +85,7 @@ class SourceAccelerations:
     indefinite_points: int = 0
 
 
-class AccelerationSource(Protocol):
+class IndependentAccelerationSource(Protocol):
     """Equations of motion, as numbers at points that they draw themselves."""
 
     def draw_points(self) -> Iterator[RandomAdmissibleState | None]:
@@ -97,7 +97,7 @@ class AccelerationSource(Protocol):
         ...
 
 
-def draw_acceleration_samples(source: AccelerationSource) -> tuple[AccelerationSample, ...]:
+def draw_acceleration_samples(source: IndependentAccelerationSource) -> tuple[AccelerationSample, ...]:
     """Return samples of a source: at most :data:`RANDOM_POINT_COUNT`, of a limited number of tries."""
     samples: list[AccelerationSample] = []
     for tried_count, point in enumerate(source.draw_points()):

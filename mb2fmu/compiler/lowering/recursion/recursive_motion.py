@@ -1,4 +1,4 @@
-"""``RecursiveMotion``: all quantities that equations request of a recursion, evaluated on demand in one builder."""
+"""``LinkRecursionMotion``: all quantities that equations request of a recursion, evaluated on demand in one builder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
 )
 
 
-class RecursiveMotion:
+class LinkRecursionMotion:
     """Quantities and accelerations of one recursion.
 
     Args:
