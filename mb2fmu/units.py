@@ -76,7 +76,7 @@ class UnitOfMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
-class _ExactScale:
+class _ExactUnitScale:
     """A unit while it is read, exact: ``ratio`` π^``pi_power`` base units, plus ``offset``."""
 
     ratio: Fraction
@@ -84,9 +84,9 @@ class _ExactScale:
     exponents: tuple[Exponent, ...]
     offset: Fraction = Fraction(0)
 
-    def times(self, other: _ExactScale, power: Exponent) -> _ExactScale:
+    def times(self, other: _ExactUnitScale, power: Exponent) -> _ExactUnitScale:
         """Return ``self`` · ``other``^``power``; exact where the power is whole."""
-        return _ExactScale(
+        return _ExactUnitScale(
             self.ratio * Fraction(other.ratio**power),
             _simplify_exponent(self.pi_power + other.pi_power * power),
             tuple(_simplify_exponent(a + power * b) for a, b in zip(self.exponents, other.exponents, strict=True)),
@@ -98,12 +98,14 @@ def _simplify_exponent(power: Exponent) -> Exponent:
     return int(power) if power == int(power) else power
 
 
-_UNIT_SCALE_ONE = _ExactScale(Fraction(1), 0, (0,) * len(BASE_UNITS))
+_UNIT_SCALE_ONE = _ExactUnitScale(Fraction(1), 0, (0,) * len(BASE_UNITS))
 
 
-def _make_scale(ratio: Fraction | int | str = 1, pi_power: int = 0, offset: str = "0", **exponents: int) -> _ExactScale:
+def _make_scale(
+    ratio: Fraction | int | str = 1, pi_power: int = 0, offset: str = "0", **exponents: int
+) -> _ExactUnitScale:
     """Return a unit as rational factor · π^n, exponents of base units, and offset."""
-    return _ExactScale(
+    return _ExactUnitScale(
         Fraction(ratio), pi_power, tuple(exponents.get(base, 0) for base in BASE_UNITS), Fraction(offset)
     )
 
@@ -467,7 +469,7 @@ class _UnitParser:
         return ValueError(f"unit {self.text!r}: {what}")
 
 
-def _find_unit_symbol(symbol: str, text: str) -> _ExactScale:
+def _find_unit_symbol(symbol: str, text: str) -> _ExactUnitScale:
     """Return the table's entry for a symbol, prefixed ones included; ``text`` is for the message."""
     known = _all_symbols()
     if symbol in known:
@@ -480,7 +482,7 @@ def _find_unit_symbol(symbol: str, text: str) -> _ExactScale:
     raise ValueError(f"unknown unit {symbol!r}{whole}{hint}")
 
 
-def _suggest_symbol(symbol: str, known: Mapping[str, _ExactScale]) -> list[str]:
+def _suggest_symbol(symbol: str, known: Mapping[str, _ExactUnitScale]) -> list[str]:
     """Return what may be meant by a symbol that is none, the likeliest kind alone."""
     low = symbol.lower()
     for word in (symbol, low, low.removesuffix("s"), low.removesuffix("es")):
@@ -539,10 +541,10 @@ def _spell_symbols(symbol: str, units: AbstractSet[str]) -> list[str]:
 
 
 @cache
-def _all_symbols() -> Mapping[str, _ExactScale]:
+def _all_symbols() -> Mapping[str, _ExactUnitScale]:
     """Return every symbol: the tables' own, which win (``min`` is minutes, ``cd`` candela), then prefixed ones."""
     prefixed = {
-        prefix + symbol: _ExactScale(ratio * scale.ratio, scale.pi_power, scale.exponents)
+        prefix + symbol: _ExactUnitScale(ratio * scale.ratio, scale.pi_power, scale.exponents)
         for symbol, scale in _PREFIXABLE_UNITS.items()
         for prefix, ratio in _PREFIXES.items()
     }

@@ -19,7 +19,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values
 from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, form_native_fmi3_interface
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
-from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames
+from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaVariableNames
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def _unknowns(derivation: DerivationResult, t: float, x: Floats, r: Floats, p: F
     shown = make_modelica_identifiers([name for group in (*groups, outputs) for name in group])
     ends = np.cumsum([len(group) for group in groups])
     states, inputs, parameters, _ = (list(each) for each in np.split(np.array(shown, dtype=object), ends))
-    printer = ModelicaEquationPrinter(program, ModelicaNames(states, inputs, parameters))
+    printer = ModelicaEquationPrinter(program, ModelicaVariableNames(states, inputs, parameters))
     events = [name for name in ("conditions", "resets") if name in program.entries]
     printer.print_entries(("rhs", "outputs", *events))
     values = _values(printer, program, t, x, r, p)

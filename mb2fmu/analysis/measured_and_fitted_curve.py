@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class FittedCurve:
+class MeasuredAndFittedCurve:
     """One measured column of one experiment.
 
     Attributes:

@@ -126,10 +126,10 @@ def _find_largest_magnitudes(
         return largest, False
     f, signals = make_evaluator(program, "rhs"), make_experiment_input_signals(definition, start)
     first = np.where(largest > AT_REST_RATIO * weights, np.minimum(largest, weights), weights)
-    recorder = _MagnitudeRecorder(lambda t, x: f(t, x, signals(t), start.p), evaluations, largest)
+    recorder = _StateMagnitudeRecorder(lambda t, x: f(t, x, signals(t), start.p), evaluations, largest)
     solver = DormandPrince(Tolerance(INTEGRATION_TOLERANCE, tuple((_ERROR_WEIGHT * first).tolist())))
     # Where x' has no value, or grows without bounds, what was seen before counts.
-    ends = ArithmeticError, ValueError, SingularMatrixError, _EvaluationsSpentError
+    ends = ArithmeticError, ValueError, SingularMatrixError, _EvaluationBudgetSpentError
     with suppress(*ends), np.errstate(all="ignore"):
         if np.isfinite(f(0.0, start.x, signals(0.0), start.p)).all():
             solver.advance(
@@ -144,12 +144,12 @@ def _find_largest_magnitudes(
     return recorder.largest, False
 
 
-class _EvaluationsSpentError(Exception):
+class _EvaluationBudgetSpentError(Exception):
     """As many evaluations as are allowed are spent."""
 
 
 @dataclass
-class _MagnitudeRecorder:
+class _StateMagnitudeRecorder:
     """Counts evaluations of x', and keeps the largest magnitude of each state.
 
     Attributes:
@@ -166,10 +166,10 @@ class _MagnitudeRecorder:
         """Return x'.
 
         Raises:
-            _EvaluationsSpentError: If no evaluation is left.
+            _EvaluationBudgetSpentError: If no evaluation is left.
         """
         if not self.remaining:
-            raise _EvaluationsSpentError
+            raise _EvaluationBudgetSpentError
         self.remaining -= 1
         slopes: list[float] = self.function(t, x).tolist()
         return slopes

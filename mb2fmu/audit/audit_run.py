@@ -17,10 +17,10 @@ from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
-from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import HostProgram, make_valgrind_host, make_wine_host
+from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import FmuHostProgram, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_run import (
-    SupervisedRunOptions,
-    SupervisedRunResult,
+    SupervisedTrialsOptions,
+    SupervisedTrialsResult,
     find_loadable_libraries,
     run_all_trials,
 )
@@ -68,13 +68,13 @@ UNFINISHED_REASON = "the trials that judge it did not end"
 
 
 @dataclass(frozen=True, slots=True)
-class _CollectedFindings:
+class _CollectedAuditResults:
     """Description, observations and trial results, before they form a result."""
 
     description: DescribedModel | None
     version: str
     observations: list[RuleViolation]
-    run_result: SupervisedRunResult
+    run_result: SupervisedTrialsResult
     inapplicable: Mapping[str, str]
 
 
@@ -136,7 +136,7 @@ def audit(
     with ThreadPoolExecutor(1) as pool:
         checker_run = pool.submit(_run_checkers, path, (1.0 - RESERVED_SHARE) * budget) if run_checkers else None
         memory_bytes = memory_limit or _default_memory_limit()
-        limits = SupervisedRunOptions(
+        limits = SupervisedTrialsOptions(
             deadline,
             time_limit,
             memory_bytes,
@@ -169,7 +169,7 @@ def require_audit_packages(*, run_checkers: bool) -> None:
     require_packages("the audit", "lief", *(("fmu_manipulation_toolbox",) if run_checkers else ()))
 
 
-def _prepare_wine_host(fmu: archive.FmuArchive) -> HostProgram | None:
+def _prepare_wine_host(fmu: archive.FmuArchive) -> FmuHostProgram | None:
     """Return wine, set up if needed; None if the archive has no binary for Windows.
 
     Raises:
@@ -183,10 +183,10 @@ def _prepare_wine_host(fmu: archive.FmuArchive) -> HostProgram | None:
 
 
 def _collect_findings(
-    fmu: archive.FmuArchive, rule_ids: Sequence[str], limits: SupervisedRunOptions, *, run: bool
-) -> _CollectedFindings:
+    fmu: archive.FmuArchive, rule_ids: Sequence[str], limits: SupervisedTrialsOptions, *, run: bool
+) -> _CollectedAuditResults:
     """Read the archive and its description, and run the FMU."""
-    observations, run_result, inapplicable = list(archive.check_archive_members(fmu)), SupervisedRunResult(), {}
+    observations, run_result, inapplicable = list(archive.check_archive_members(fmu)), SupervisedTrialsResult(), {}
     description, version = None, ""
     if DESCRIPTION in fmu.contents:
         try:
@@ -212,12 +212,12 @@ def _collect_findings(
             if run and any(rules()[rule_id].half == "behaviour" for rule_id in rule_ids):
                 run_result = run_all_trials(fmu, description, behaviour_rules, limits)
             observations += static_check.result()
-    return _CollectedFindings(description, version, observations, run_result, inapplicable)
+    return _CollectedAuditResults(description, version, observations, run_result, inapplicable)
 
 
 def _form_result(
     path: Path,
-    collected_findings: _CollectedFindings,
+    collected_findings: _CollectedAuditResults,
     rule_ids: Sequence[str],
     checker_findings: Sequence[AuditFinding],
     *,
@@ -261,7 +261,7 @@ def _form_result(
     )
 
 
-def _find_unjudged_reason(rule_id: str, collected_findings: _CollectedFindings, version: int, *, run: bool) -> str:
+def _find_unjudged_reason(rule_id: str, collected_findings: _CollectedAuditResults, version: int, *, run: bool) -> str:
     """Return why a requested rule was not judged; empty if it was."""
     rule, run_result = rules()[rule_id], collected_findings.run_result
     if version not in rule.sections:

@@ -44,7 +44,7 @@ _APPROVAL_TEXTS = ("seems to be compliant", "No semantic error", "[End of report
 
 
 @dataclass(frozen=True, slots=True)
-class ConformityFinding:
+class ExternalCheckerFinding:
     """One objection or note of a checker.
 
     Attributes:
@@ -78,7 +78,7 @@ def run_external_checkers(
     *,
     time_limit: float = DEFAULT_TIME_LIMIT,
     run_script: ScriptRunner = _run_script,
-) -> tuple[ConformityFinding, ...]:
+) -> tuple[ExternalCheckerFinding, ...]:
     """Return the findings of fmpy and fmutool; a checker without objections gives one note.
 
     Args:
@@ -99,7 +99,7 @@ def run_external_checkers(
         return tuple(finding for run in checker_runs for finding in run.result())
 
 
-def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[ConformityFinding]:
+def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[ExternalCheckerFinding]:
     """Return what fmpy's validation finds, or a note that it finds nothing."""
     checker = f"fmpy {version('fmpy')}"
     with _explain_timeout(checker, time_limit):
@@ -109,26 +109,26 @@ def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> 
     except (IndexError, ValueError) as error:
         raise _form_verdict_error(checker, process) from error
     if not problems:
-        return [ConformityFinding(checker, "note", "no problems found")]
-    return [ConformityFinding(checker, "error", _remove_folder(str(problem), fmu)) for problem in problems]
+        return [ExternalCheckerFinding(checker, "note", "no problems found")]
+    return [ExternalCheckerFinding(checker, "error", _remove_folder(str(problem), fmu)) for problem in problems]
 
 
-def _check_with_fmutool(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[ConformityFinding]:
+def _check_with_fmutool(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[ExternalCheckerFinding]:
     """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
     with _explain_timeout(checker, time_limit):
         process = run_script(_FMUTOOL_SCRIPT, [str(fmu)], time_limit)
     lines = (process.stdout + process.stderr).splitlines()
-    findings: list[ConformityFinding] = []
+    findings: list[ExternalCheckerFinding] = []
     for line in lines:
         level, separator, message = line.partition("|")
         severity = _SEVERITIES_BY_LEVEL.get(level.strip())
         if separator and severity:
-            findings.append(ConformityFinding(checker, severity, _remove_folder(message.strip(), fmu)))
+            findings.append(ExternalCheckerFinding(checker, severity, _remove_folder(message.strip(), fmu)))
     text = "\n".join(lines)
     if not findings and not all(phrase in text for phrase in _APPROVAL_TEXTS):
         raise _form_verdict_error(checker, process)
-    return findings or [ConformityFinding(checker, "note", "compliant, no semantic error")]
+    return findings or [ExternalCheckerFinding(checker, "note", "compliant, no semantic error")]
 
 
 @contextmanager

@@ -36,7 +36,7 @@ _PROGRESS_INTERVAL_SECONDS = 10.0
 """In s, between lines of progress where there is no terminal."""
 
 
-class _CaseProgress:
+class _StudyCaseProgressDisplay:
     """Shows the number of finished cases: a bar on a terminal, else a line now and then."""
 
     def __init__(self) -> None:
@@ -271,7 +271,7 @@ def study(
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
     plan = _form_study_plan(source, words)
-    with StageProgressDisplay() as progress, _CaseProgress() as counter:
+    with StageProgressDisplay() as progress, _StudyCaseProgressDisplay() as counter:
         outcome = run_study(
             plan,
             folder,

@@ -16,7 +16,7 @@ ElementaryFunctions = Mapping[type, Callable[..., Any]]
 """SymPy's class → function of numbers; ``Pow`` → square root."""
 
 
-class _NotElementaryError(Exception):
+class _NonElementaryExpressionError(Exception):
     """A part that is written by ``lambdify``."""
 
 
@@ -34,19 +34,19 @@ def lambdify_elementary_expressions(
         results: An expression, a matrix, or lists of them, nested as the function's result will be.
         functions: Elementary functions, of floats or of arrays.
     """
-    writer = _FunctionWriter(arguments, functions)
+    writer = _ElementaryExpressionWriter(arguments, functions)
     try:
         lines = [writer.assign(symbol, expression) for symbol, expression in named]
         lines.append(f"return {writer.nested(results)}")
         text = f"def elementary({', '.join(writer.parameters)}):\n    " + "\n    ".join(lines)
         exec(compile(text, "<elementary function>", "exec"), writer.namespace)  # noqa: S102  numbers and our own names
-    except (_NotElementaryError, RecursionError, SyntaxError, MemoryError):  # the last three: nested too deep
+    except (_NonElementaryExpressionError, RecursionError, SyntaxError, MemoryError):  # the last three: nested too deep
         return None
     function: Callable[..., Any] = writer.namespace["elementary"]
     return function
 
 
-class _FunctionWriter:
+class _ElementaryExpressionWriter:
     """Text of expressions; every sum, product and power stands in brackets.
 
     Args:
@@ -71,7 +71,7 @@ class _FunctionWriter:
         """Return lists, tuples and matrices of expressions."""
         if isinstance(results, sm.MatrixBase):
             if not results.rows * results.cols:
-                raise _NotElementaryError
+                raise _NonElementaryExpressionError
             rows = (self.nested(list(results.row(i))) for i in range(results.rows))
             return f"array([{', '.join(rows)}])"
         if isinstance(results, list):
@@ -95,7 +95,7 @@ class _FunctionWriter:
             return _write_rational(e) if e.is_Rational else f"({float(e)!r})"
         name = self._functions.get(type(e))
         if name is None:
-            raise _NotElementaryError
+            raise _NonElementaryExpressionError
         return f"{name}({', '.join(map(self.expression, e.args))})"
 
     def _product(self, product: sm.Mul) -> str:

@@ -30,13 +30,13 @@ _MODEL_REMEDY = "write  def build() -> Model: …  in it, or begin with  mb2fmu 
 _SYSTEM_REMEDY = "write  def build() -> CoupledSystem: …  in it; docs/how_to/systems.md shows how"
 
 
-class _HasSource(Protocol):
+class _HasSourceFile(Protocol):
     """What knows the file that it was loaded from."""
 
     source: Path | None
 
 
-LoadedType = TypeVar("LoadedType", bound=_HasSource)
+LoadedType = TypeVar("LoadedType", bound=_HasSourceFile)
 
 
 @dataclass(frozen=True, slots=True)

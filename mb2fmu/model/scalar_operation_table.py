@@ -76,7 +76,7 @@ LEAF_OPERATIONS = frozenset(Op(i) for i in range(Op.CONSTANT, Op.SEED + 1))
 """Read something; operand ``a`` is the index of what they read."""
 
 
-class _DerivativeWriter(Protocol):
+class _DerivativeNodeWriter(Protocol):
     """Protocol: writes the nodes of a derivative (``ProgramBuilder``)."""
 
     def constant(self, value: float) -> int:
@@ -120,7 +120,7 @@ class _DerivativeWriter(Protocol):
         ...
 
 
-DerivativeRule = Callable[[_DerivativeWriter, Sequence[int], int], int]
+DerivativeRule = Callable[[_DerivativeNodeWriter, Sequence[int], int], int]
 """A partial derivative as a node, from the operands and the value of the operation."""
 
 
@@ -251,45 +251,45 @@ _MODELICA_MAXIMUM = _modelica_choice("{1} > {0}", "{1}", "{0}")
 # --- slopes that are more than a line --------------------------------------------------------------------------------
 
 
-def _constant_one(b: _DerivativeWriter) -> int:
+def _constant_one(b: _DerivativeNodeWriter) -> int:
     """Return the constant 1."""
     return b.constant(1.0)
 
 
-def _power_by_base(b: _DerivativeWriter, x: Sequence[int], _value: int) -> int:
+def _power_by_base(b: _DerivativeNodeWriter, x: Sequence[int], _value: int) -> int:
     """Return ∂(a^b)/∂a = b · a^(b − 1)."""
     return b.mul(x[1], b.power(x[0], b.sub(x[1], _constant_one(b))))
 
 
-def _power_by_exponent(b: _DerivativeWriter, x: Sequence[int], value: int) -> int:
+def _power_by_exponent(b: _DerivativeNodeWriter, x: Sequence[int], value: int) -> int:
     """a**b ln a, which goes to 0 with a**b."""
     slope = b.mul(value, b.unary(Op.LOG, x[0]))
     zero = b.constant(0.0)
     return b.select(b.binary(Op.EQ, value, zero), zero, slope)
 
 
-def _sum_of_squares(b: _DerivativeWriter, x: Sequence[int]) -> int:
+def _sum_of_squares(b: _DerivativeNodeWriter, x: Sequence[int]) -> int:
     """Return x² + y²."""
     return b.add(b.mul(x[0], x[0]), b.mul(x[1], x[1]))
 
 
-def _inverse_root(b: _DerivativeWriter, square: int) -> int:
+def _inverse_root(b: _DerivativeNodeWriter, square: int) -> int:
     """Return 1 / √…."""
     return b.div(_constant_one(b), b.unary(Op.SQRT, square))
 
 
-def _error_function_slope(b: _DerivativeWriter, x: Sequence[int], _value: int) -> int:
+def _error_function_slope(b: _DerivativeNodeWriter, x: Sequence[int], _value: int) -> int:
     """Return 2/√π exp(−x²)."""
     square = b.mul(x[0], x[0])
     return b.mul(b.constant(2.0 / math.sqrt(math.pi)), b.unary(Op.EXP, b.neg(square)))
 
 
-def _slope_by_square(then: Callable[[_DerivativeWriter, int], int]) -> DerivativeRule:
+def _slope_by_square(then: Callable[[_DerivativeNodeWriter, int], int]) -> DerivativeRule:
     """Return a slope that depends on the square of the operand."""
     return lambda b, x, _value: then(b, b.mul(x[0], x[0]))
 
 
-def _slope_by_value_square(then: Callable[[_DerivativeWriter, int], int]) -> DerivativeRule:
+def _slope_by_value_square(then: Callable[[_DerivativeNodeWriter, int], int]) -> DerivativeRule:
     """Return a slope that depends on the square of the value."""
     return lambda b, _x, value: then(b, b.mul(value, value))
 

@@ -16,7 +16,7 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Decla
 from mb2fmu.units import display_unit_conversion
 
 
-class _WithDeclarations(Protocol):
+class _ModelWithOverridableValues(Protocol):
     """The attributes of a ``Model`` that are read and replaced here."""
 
     name: str
@@ -25,7 +25,7 @@ class _WithDeclarations(Protocol):
     given: Mapping[str, float]
 
 
-AnyModel = TypeVar("AnyModel", bound=_WithDeclarations)
+AnyModel = TypeVar("AnyModel", bound=_ModelWithOverridableValues)
 OverrideValue = float | str
 
 _NUMBER_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")

@@ -174,7 +174,7 @@ def run(
             built = replace(built, live=build_page_fmu(built))
         with stage("report"):
             command = report_pages.format_run_command(built, arguments or {}, options)
-            content = report_pages.SharedPageContent(validated, built)
+            content = report_pages.SharedReportPageContent(validated, built)
             documented = report_pages.add_validation_page_to_fmu(built, validated, command, content)
         with stage("pack"):
             archive = make_fmu_archive(documented)

@@ -61,7 +61,7 @@ from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, bui
 from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
 from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
 from mb2fmu.robots.tree.tree_inertia_and_stability import (
-    StartInertiaAndWeight,
+    MassMatrixAndWeightAtStart,
     check_massless_joints,
     compute_robot_damping_rate,
     compute_robot_inertia_and_weight,
@@ -166,7 +166,7 @@ def make_model_from_robot(
 
 
 @dataclass(frozen=True, slots=True)
-class _RobotVariables:
+class _RobotModelDeclarations:
     """Everything that a robot declares before its model is made.
 
     Attributes:
@@ -212,7 +212,7 @@ def _declare_variables(
     settings: RobotSettings,
     tree: RobotPartTree,
     flexible: tuple[FlexibleLink, ...],
-) -> _RobotVariables:
+) -> _RobotModelDeclarations:
     """Declare the variables of gravity, joints, actuators and loads; names and notes are made in this order."""
     reserved = {*_RESERVED_NAMES, *(link.body.name for link in flexible)}
     names = UniqueVariableNames(reserved, [*description.notes, *tree.notes])
@@ -227,7 +227,7 @@ def _declare_variables(
     notes = [*names.notes, *describe_ignored_features(description, settings, tree, joints.variables)]
     links = [link.name for link in description.links]
     named_loads, load_inputs = declare_load_inputs(settings.loads, links, notes)
-    return _RobotVariables(
+    return _RobotModelDeclarations(
         description=description,
         settings=settings,
         tree=tree,
@@ -286,7 +286,7 @@ def _declare_actuators(joints: RobotJointVariables) -> tuple[list[Input], JointE
     return controls, actuation
 
 
-def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
+def _form_mechanics(robot: _RobotModelDeclarations, format_: str) -> RobotMechanics:
     """Return the mechanics of the model, with the loads of its settings."""
     description, variables = robot.description, robot.joints.variables
     links = tuple(link.name for link in description.links)
@@ -328,7 +328,7 @@ def _form_mechanics(robot: _RobotVariables, format_: str) -> RobotMechanics:
     return mechanics
 
 
-def _form_model(robot: _RobotVariables, mechanics: RobotMechanics, kind: type[ModelKind]) -> ModelKind:
+def _form_model(robot: _RobotModelDeclarations, mechanics: RobotMechanics, kind: type[ModelKind]) -> ModelKind:
     """Return the model with all variables and terminals, without requested outputs and experiment."""
     description = robot.description
     name = robot.settings.name or description.name or (description.source.stem if description.source else "")
@@ -342,7 +342,7 @@ def _form_model(robot: _RobotVariables, mechanics: RobotMechanics, kind: type[Mo
     return model
 
 
-def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMechanics) -> None:
+def _request_outputs(model: Model, robot: _RobotModelDeclarations, mechanics: RobotMechanics) -> None:
     """Request the outputs of the settings; raise with all links that do not exist."""
     settings, faults = robot.settings, []
     if settings.role == "inverse-dynamics":
@@ -369,7 +369,7 @@ def _request_outputs(model: Model, robot: _RobotVariables, mechanics: RobotMecha
         model.output_total_energy()
 
 
-def _compute_inertia(robot: _RobotVariables) -> StartInertiaAndWeight:
+def _compute_inertia(robot: _RobotModelDeclarations) -> MassMatrixAndWeightAtStart:
     """Return inertias and weights along the speeds at the start; floating parts carry no weight."""
     size = next((p.value for p in robot.declared if isinstance(p, Parameter) and p.name == "gravity"), 0.0)
     pull = np.array([float(g.subs(sm.Symbol("gravity"), size)) for g in robot.gravity])
@@ -382,13 +382,13 @@ def _compute_inertia(robot: _RobotVariables) -> StartInertiaAndWeight:
     carried = [j for j, (part, _) in enumerate(list_tree_motion_directions(tree)) if part in falling]
     weight[carried], K[carried], K[:, carried] = 0.0, 0.0, 0.0
     D = joint_damping_matrix(tree, robot.joints.damping)
-    return StartInertiaAndWeight(
+    return MassMatrixAndWeightAtStart(
         M, weight, row, compute_robot_instability_rate(M, K, D), D, compute_robot_damping_rate(M, D)
     )
 
 
 def _excite_links(
-    robot: _RobotVariables, mechanics: RobotMechanics, inertia: StartInertiaAndWeight
+    robot: _RobotModelDeclarations, mechanics: RobotMechanics, inertia: MassMatrixAndWeightAtStart
 ) -> dict[sm.Expr, sm.Expr]:
     """Return forces and torques on links that move every joint they reach, each at its own frequency."""
     starts = robot.start_values
@@ -399,7 +399,7 @@ def _excite_links(
 
 
 def _excite_joints(
-    robot: _RobotVariables, mechanics: RobotMechanics, inertia: StartInertiaAndWeight
+    robot: _RobotModelDeclarations, mechanics: RobotMechanics, inertia: MassMatrixAndWeightAtStart
 ) -> dict[sm.Expr, sm.Expr]:
     """Return efforts that hold the robot at the start and move every joint at its own frequency."""
     tree, variables, starts = robot.tree, robot.joints.variables, robot.start_values

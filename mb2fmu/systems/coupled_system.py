@@ -102,7 +102,7 @@ class _SystemExperiment:
     bound: float | None = None
 
 
-class _SteppingOptions(TypedDict, total=False):
+class _CommunicationStepOptions(TypedDict, total=False):
     """Options of :meth:`CoupledSystem.experiment` for :class:`~.port_and_bond_records.CommunicationStepSettings`."""
 
     method: SteppingMethod
@@ -243,7 +243,7 @@ class CoupledSystem:
         step: float = DEFAULT_STEP_S,
         tolerance: float = DEFAULT_COMPONENT_TOLERANCE,
         bound: float | None = None,
-        **stepping: Unpack[_SteppingOptions],
+        **stepping: Unpack[_CommunicationStepOptions],
     ) -> None:
         """Set the length of the run, and how the system is stepped.
 

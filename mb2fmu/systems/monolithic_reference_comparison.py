@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VariableDeviation:
+class SystemVariableDeviation:
     """Deviation of one variable of a system from the reference.
 
     Attributes:
@@ -51,7 +51,7 @@ class VariableDeviation:
 
 def compute_deviations(
     motion: SystemTrajectories, reference_names: Mapping[str, str], reference_values: Mapping[str, Floats]
-) -> tuple[VariableDeviation, ...]:
+) -> tuple[SystemVariableDeviation, ...]:
     """Return the errors of a system.
 
     Args:
@@ -61,7 +61,7 @@ def compute_deviations(
     """
     units = dict(zip(motion.names, motion.units, strict=True))
     return tuple(
-        VariableDeviation(
+        SystemVariableDeviation(
             name, reference_name, units[name], motion.time, motion[name], reference_values[reference_name]
         )
         for name, reference_name in reference_names.items()

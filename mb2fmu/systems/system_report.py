@@ -13,7 +13,7 @@ from mb2fmu.fmu.packaged_templates import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
 from mb2fmu.report.pages.page_template import render_html_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
-from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation
+from mb2fmu.systems.monolithic_reference_comparison import SystemVariableDeviation
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram
 from mb2fmu.systems.system_simulation import SystemTrajectories
 from mb2fmu.systems.wired_system import WiredSystem
@@ -35,7 +35,7 @@ class _SystemVerdictNumberTile:
 def render_system_page(
     wired_system: WiredSystem,
     motion: SystemTrajectories,
-    deviations: Sequence[VariableDeviation],
+    deviations: Sequence[SystemVariableDeviation],
     foreign_results: Sequence[ForeignMasterResult],
 ) -> bytes:
     """Return one self-contained HTML document.
@@ -79,7 +79,7 @@ def _format_number(value: float) -> str:
     return f"{value:.9g}"
 
 
-def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float | None) -> str:
+def _format_headline(deviations: Sequence[SystemVariableDeviation], error_bound: float | None) -> str:
     """Return the first sentence of the report: the largest error, or that there is nothing to compare with."""
     if not deviations:
         return "The system was run; no monolithic model is given to compare it with."
@@ -90,7 +90,7 @@ def _format_headline(deviations: Sequence[VariableDeviation], error_bound: float
 
 
 def _list_tiles(
-    motion: SystemTrajectories, deviations: Sequence[VariableDeviation], error_bound: float | None
+    motion: SystemTrajectories, deviations: Sequence[SystemVariableDeviation], error_bound: float | None
 ) -> Iterator[_SystemVerdictNumberTile]:
     """Yield the figures at the top: error, steps, unsettled steps, stability, energy defect."""
     statistics = motion.statistics
@@ -176,7 +176,7 @@ def _list_stepping_settings(wired_system: WiredSystem, motion: SystemTrajectorie
 
 
 def _draw_charts(
-    motion: SystemTrajectories, deviations: Sequence[VariableDeviation]
+    motion: SystemTrajectories, deviations: Sequence[SystemVariableDeviation]
 ) -> Iterator[tuple[str, Markup, list[tuple[str, str]]]]:
     """Yield title, picture, legend of each chart."""
     for index, deviation in enumerate(deviations):

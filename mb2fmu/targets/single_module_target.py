@@ -15,7 +15,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.target_model_description import TargetModelDescription
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter, print_module_functions
+from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter, print_module_functions
 
 _PLACEHOLDER = "NameOfTheModel"
 
@@ -41,7 +41,7 @@ class TargetModuleLanguage:
     title: str
     package: str
     suffix: str
-    printer: type[WorkArrayPrinter]
+    printer: type[WorkArrayFunctionPrinter]
     filters: Mapping[str, Callable[..., Any]]
     files: Mapping[str, str]
     strings: str

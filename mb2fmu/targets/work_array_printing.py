@@ -1,4 +1,4 @@
-"""``WorkArrayPrinter``: straight-line functions of compiled languages, without structures and exceptions inside.
+"""``WorkArrayFunctionPrinter``: straight-line functions of compiled languages, without structures and exceptions.
 
 All that is not a single value stands in two arrays: ``w`` keeps factors of matrices, and values that a later part of a
 long function reads; ``b`` holds right-hand sides, solutions, and what Newton's method reads and finds. A function that
@@ -78,7 +78,7 @@ class TargetModuleContents:
         return self.failures[clauses[0]]
 
 
-class WorkArrayPrinter(ProgramStatementPrinter):
+class WorkArrayFunctionPrinter(ProgramStatementPrinter):
     """Prints one function.
 
     Args:
@@ -264,7 +264,7 @@ MODULE_FUNCTIONS = (
 """Entry points of the program that modules have, their neutral names, and the vectors that they store."""
 
 
-def print_module_functions(program: ScalarProgram, printer: type[WorkArrayPrinter]) -> TargetModuleContents:
+def print_module_functions(program: ScalarProgram, printer: type[WorkArrayFunctionPrinter]) -> TargetModuleContents:
     """Print all functions of a module: x', outputs, start values on the constraints, memory; those that there are.
 
     Args:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
+    from mb2fmu.audit.external_checkers import ExternalCheckerFinding, run_external_checkers
     from mb2fmu.validation.data.measured_data_comparison import (
         MeasuredDataRunSettings,
         MeasuredTableComparison,
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApiCheckResult",
-    "ConformityFinding",
     "ExercisedQuantityResult",
     "ExperimentValues",
+    "ExternalCheckerFinding",
     "FmuSimulationResult",
     "IndependentCheck",
     "IndependentChecks",
@@ -100,7 +100,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "mb2fmu.audit.external_checkers": "ConformityFinding run_external_checkers",
+        "mb2fmu.audit.external_checkers": "ExternalCheckerFinding run_external_checkers",
         "data.measured_data_comparison": (
             "MeasuredDataRunSettings MeasuredTableComparison compare_derivatives_at_table_points compare_measurements"
         ),

@@ -26,7 +26,7 @@ from mb2fmu.audit.description.description_records import (
     parse_number,
 )
 from mb2fmu.audit.description.unit_definition_rules import find_wrong_unit_exponents
-from mb2fmu.audit.external_checkers import ConformityFinding, run_external_checkers
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -86,7 +86,7 @@ def check_conformity(
     *,
     redundant: bool = False,
     runtime: bool = True,
-) -> tuple[ConformityFinding, ...]:
+) -> tuple[ExternalCheckerFinding, ...]:
     """Return all objections of checkers, the auditor and the model against an FMU; each without any gives a note.
 
     Args:
@@ -115,7 +115,7 @@ def check_conformity(
 
 def _run_auditor(
     fmu: Path, definition: DeclaredModelContent, *, redundant: bool, runtime: bool
-) -> Iterator[ConformityFinding]:
+) -> Iterator[ExternalCheckerFinding]:
     """Yield the auditor's errors; its warnings are shown by ``mb2fmu audit`` only.
 
     A mechanism with redundant constraints closes at special lengths only. With those that the auditor tries, an FMU
@@ -151,13 +151,13 @@ def _run_auditor(
     ]
     for finding in errors:
         place = f"{finding.where}: " if finding.where else ""
-        yield ConformityFinding(AUDITOR, finding.severity, f"{finding.rule}: {place}{finding.message}")
+        yield ExternalCheckerFinding(AUDITOR, finding.severity, f"{finding.rule}: {place}{finding.message}")
     if not errors:
         extent = ", as far as explicit integration of a stiff model comes" if stiff else ""
-        yield ConformityFinding(AUDITOR, "note", f"the FMU does what its description says{extent}")
+        yield ExternalCheckerFinding(AUDITOR, "note", f"the FMU does what its description says{extent}")
     for reason in result.skipped:
         if UNBOUNDED_INPUTS_MESSAGE in reason:
-            yield ConformityFinding(AUDITOR, "note", f"not tried: {reason}")
+            yield ExternalCheckerFinding(AUDITOR, "note", f"not tried: {reason}")
 
 
 def _finding_counts(finding: AuditFinding, *, redundant: bool, stiff: bool) -> bool:
@@ -184,7 +184,7 @@ def _compare_declarations(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     elements: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> Iterator[ConformityFinding]:
+) -> Iterator[ExternalCheckerFinding]:
     """Compare units of measure, start values, bounds, nominal values, arrays and experiment with the model's."""
     faults = [
         *_compare_arrays(declared, definition, elements),
@@ -200,21 +200,23 @@ def _compare_declarations(
     causalities = {name: variable.causality for name, variable in _variables_by_name(declared).items()}
     not_outputs = [name for name in outputs if causalities.get(name, "output") != "output"]
     faults += [f"{name} is an output of the model, and declared as {causalities[name]}" for name in not_outputs]
-    yield from (ConformityFinding(MODEL, "error", fault) for fault in faults)
+    yield from (ExternalCheckerFinding(MODEL, "error", fault) for fault in faults)
     without_unit = _list_variables_without_unit(declared, definition, equations)
     if without_unit:
-        yield ConformityFinding(MODEL, "warning", f"no unit of measure is declared of {', '.join(without_unit)}")
+        yield ExternalCheckerFinding(MODEL, "warning", f"no unit of measure is declared of {', '.join(without_unit)}")
     restricted = _list_restricted_variables(declared, definition)
     if restricted:
         text = f"{', '.join(restricted)} changes less often by the description than in the model: not tried"
-        yield ConformityFinding(MODEL, "warning", text)
+        yield ExternalCheckerFinding(MODEL, "warning", text)
     if not faults:
-        yield ConformityFinding(MODEL, "note", "units of measure, start values, bounds and experiment are the model's")
+        yield ExternalCheckerFinding(
+            MODEL, "note", "units of measure, start values, bounds and experiment are the model's"
+        )
 
 
 def _compare_terminals(
     fmu_terminals: Mapping[str, Sequence[DescribedTerminalMember]], definition: DeclaredModelContent
-) -> Iterator[ConformityFinding]:
+) -> Iterator[ExternalCheckerFinding]:
     """Yield terminals whose members are other variables than in the model, or flow in another sense."""
     for terminal in definition.terminals:
         model_members = {member.name: (str(member.variable), member.kind) for member in terminal.members}
@@ -224,7 +226,7 @@ def _compare_terminals(
                 ", ".join(f"{name} = {variable} ({kind})" for name, (variable, kind) in members.items())
                 for members in (fmu_members, model_members)
             )
-            yield ConformityFinding(
+            yield ExternalCheckerFinding(
                 MODEL, "error", f"the terminal {terminal.name} has {members_text}; the model has {model_members_text}"
             )
 

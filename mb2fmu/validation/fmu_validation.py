@@ -45,7 +45,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     make_missing_perturbed_experiment_record,
 )
 from mb2fmu.validation.experiment.validated_value_ranges import add_tried_ranges, describe_unvalidated_conditions
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_least_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDerivativeDigits, compute_least_known_digits
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.first_integrals_along_run import (
     FirstIntegralsAlongRun,
@@ -306,7 +306,7 @@ def validate(
         ToolError: The FMU failed, crashed or hung, or a checker did.
     """
     run = experiment or form_experiment_values(definition)
-    clock = _ActivityClock(report_activity)
+    clock = _ValidationActivityClock(report_activity)
     description = read_fmu_description(read_archive(fmu))
     require_experiment_variables(description, run, _list_compared_names(definition, reference_equations))
     with clock("reference", "integrate the reference"):
@@ -419,7 +419,7 @@ class _FmuRunPlan:
     check_point: ApiCheckPoint | None
     call_plans: Mapping[InterfaceType, ApiCallPlan | None]
 
-    def run_fmu(self, fmu: Path, time_limit: float, clock: _ActivityClock) -> list[FmuProcessResult]:
+    def run_fmu(self, fmu: Path, time_limit: float, clock: _ValidationActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
         return [self._run_interface_type(fmu, kind, time_limit, clock) for kind in self.call_plans]
 
@@ -428,7 +428,7 @@ class _FmuRunPlan:
         fmu: Path,
         interface_type: InterfaceType,
         time_limit: float,
-        clock: _ActivityClock,
+        clock: _ValidationActivityClock,
         state_scales: Mapping[str, float] | None = None,
     ) -> FmuProcessResult:
         """Run the FMU as one interface type; ``state_scales``: as ``FmuDescription.driver_request`` has them."""
@@ -456,7 +456,7 @@ class _FmuRunPlan:
         fmu_results: Sequence[FmuProcessResult],
         judgement: _ExperimentAndApiCheckResults,
         time_limit: float,
-        clock: _ActivityClock,
+        clock: _ValidationActivityClock,
     ) -> tuple[_ExperimentAndApiCheckResults, tuple[str, ...]]:
         """Return the judgement with Model Exchange integrated as accurately as the integrator can, and a note of that.
 
@@ -490,7 +490,7 @@ class _FmuRunPlan:
         return judgement, notes
 
     def find_agreeing_tolerance(
-        self, definition: DeclaredModelContent, fmu: Path, time_limit: float, clock: _ActivityClock
+        self, definition: DeclaredModelContent, fmu: Path, time_limit: float, clock: _ValidationActivityClock
     ) -> float | None:
         """Return a tighter tolerance at which Co-Simulation agrees; None where it does not, or cannot run.
 
@@ -681,7 +681,7 @@ def _list_refusals(fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
 
 
 def _list_validation_notes(
-    fmu_method: Method | None, reference: ReferenceRun, digits: LeastKnownDigits | None
+    fmu_method: Method | None, reference: ReferenceRun, digits: LeastKnownDerivativeDigits | None
 ) -> tuple[str, ...]:
     """Return what a reader must know: a shared formulation, no energy balance, undetermined speeds, conditioning."""
     notes, reference_method = [], reference.numeric.formulation
@@ -706,7 +706,7 @@ def _list_validation_notes(
     return tuple(notes)
 
 
-class _ActivityClock:
+class _ValidationActivityClock:
     """Wall clock by activity, in s; announces each activity in words."""
 
     def __init__(self, report_activity: Callable[[str], None] | None) -> None:

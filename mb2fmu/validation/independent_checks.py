@@ -20,7 +20,7 @@ from typing import Any, Literal
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import CompleteMechanismSource
+from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
@@ -44,7 +44,7 @@ from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import (
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
     AccelerationSample,
-    SourceAccelerations,
+    SympySourceAccelerationSamples,
 )
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -143,7 +143,7 @@ def run_independent_checks(
     mechanism: Mechanism,
     *,
     kind: InterfaceType | None = None,
-    given_samples: SourceAccelerations | None = None,
+    given_samples: SympySourceAccelerationSamples | None = None,
     largest_speeds: Mapping[str, float] = MappingProxyType({}),
     visited_coordinates: Sequence[Mapping[str, float]] = (),
     equations: EquationsOfMotion | None = None,
@@ -213,7 +213,7 @@ def run_independent_checks(
 
 
 def _measure_solution_accuracy(
-    accelerations: SourceAccelerations, definition: CheckedModel
+    accelerations: SympySourceAccelerationSamples, definition: CheckedModel
 ) -> LeastAccurateDerivative | None:
     """Return how many digits are left when x' is solved for; None where no terms are known."""
     units = estimate_characteristic_units(definition)
@@ -225,14 +225,16 @@ def _measure_solution_accuracy(
     return find_least_accurate_derivative(accelerations.samples, typical_magnitudes, definition.experiment.stop)
 
 
-def _check_laws_of_motion(accelerations: SourceAccelerations) -> Iterator[IndependentCheck]:
+def _check_laws_of_motion(accelerations: SympySourceAccelerationSamples) -> Iterator[IndependentCheck]:
     """Yield the verdict on the FMU's runs by each law of motion that applies to them."""
     for law, errors in accelerations.laws:
         check = _form_check(law, len(errors), [*errors], [])
         yield replace(check, reason=f"{check.worst}: {check.ratio:.3g} times the bound") if check.ratio > 1.0 else check
 
 
-def check_event_import(accelerations: SourceAccelerations, definition: CheckedModel) -> Sequence[IndependentCheck]:
+def check_event_import(
+    accelerations: SympySourceAccelerationSamples, definition: CheckedModel
+) -> Sequence[IndependentCheck]:
     """Judge the import of events and forces; no independent check where the model has neither."""
     if not (
         accelerations.events or accelerations.left_out or definition.contacts or definition.latches or definition.events
@@ -307,7 +309,7 @@ def check_flexible_bodies(definition: CheckedModel, mechanism: Mechanism) -> Seq
 def _is_robot(definition: CheckedModel) -> bool:
     """Return whether the mechanics are a robot's, read from a file."""
     mechanics = definition.mechanics
-    return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, CompleteMechanismSource)
+    return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, ReadyMadeMechanismSource)
 
 
 def check_declarations_import(definition: CheckedModel, mechanism: Mechanism) -> IndependentCheck:
@@ -346,7 +348,7 @@ def _sample_accelerations(
     computed_coordinates: Collection[str],
     visited_coordinates: Sequence[Mapping[str, float]],
     runs: Sequence[ExperimentRun],
-) -> SourceAccelerations:
+) -> SympySourceAccelerationSamples:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if _is_robot(definition):
         from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
@@ -358,7 +360,7 @@ def _sample_accelerations(
 
 
 def _plan_sampled_derivative_sessions(
-    accelerations: SourceAccelerations, description: FmuDescription, definition: CheckedModel
+    accelerations: SympySourceAccelerationSamples, description: FmuDescription, definition: CheckedModel
 ) -> dict[str, Operations]:
     """Return one session per sample: set an instance to it and read x'."""
     variables = description.variables
@@ -390,7 +392,7 @@ as it is. Newton's method ends with steps of 1e-13, 450 units of round-off of 1 
 
 
 def compare_fmu_derivatives_with_source(
-    accelerations: SourceAccelerations,
+    accelerations: SympySourceAccelerationSamples,
     description: FmuDescription,
     fmu_values: Mapping[str, Sequence[Any]],
     *,
@@ -428,13 +430,13 @@ def compare_fmu_derivatives_with_source(
     return IndependentChecks(checks=(*checks, *_check_import(accelerations)))
 
 
-def _describe_indefinite_points(accelerations: SourceAccelerations) -> str:
+def _describe_indefinite_points(accelerations: SympySourceAccelerationSamples) -> str:
     """Return how many points were drawn again for an indefinite mass matrix, in words; empty if none was."""
     count = accelerations.indefinite_points
     return f"; {count} drawn again, where the object's own mass matrix is indefinite" if count else ""
 
 
-def _check_import(accelerations: SourceAccelerations) -> Sequence[IndependentCheck]:
+def _check_import(accelerations: SympySourceAccelerationSamples) -> Sequence[IndependentCheck]:
     """Compare the import with the objects, at samples and where a latch is closed; nothing where nothing is known."""
     differences = [(s.point.time, s.differences) for s in accelerations.samples if s.differences] + list(
         accelerations.latched_import_differences
@@ -448,7 +450,7 @@ def _check_import(accelerations: SourceAccelerations) -> Sequence[IndependentChe
 
 
 def _compute_output_errors(
-    accelerations: SourceAccelerations,
+    accelerations: SympySourceAccelerationSamples,
     description: FmuDescription,
     fmu_values: Mapping[str, Sequence[Any]],
     bound_factor: float,
@@ -471,7 +473,7 @@ def _compute_output_errors(
     return errors
 
 
-def _list_common_outputs(accelerations: SourceAccelerations, description: FmuDescription) -> list[str]:
+def _list_common_outputs(accelerations: SympySourceAccelerationSamples, description: FmuDescription) -> list[str]:
     """Return outputs that both the objects and the FMU have."""
     names = dict.fromkeys(name for sample in accelerations.samples for name in sample.outputs)
     return [name for name in names if name in description.variables and description.variables[name].is_double]
@@ -527,7 +529,7 @@ def _form_missing_check(method: str, reason: str) -> IndependentCheck:
     )
 
 
-def _form_unjudged_checks(accelerations: SourceAccelerations, missing_variables: str) -> IndependentChecks:
+def _form_unjudged_checks(accelerations: SympySourceAccelerationSamples, missing_variables: str) -> IndependentChecks:
     """Return independent checks without comparison; each gives the reason."""
     reason = missing_variables or "no admissible points were found"
     checks = [
@@ -551,7 +553,7 @@ def _list_judged_states(description: FmuDescription) -> list[str]:
     return [name for name, _ in description.state_derivative_pairs]
 
 
-def _list_missing_variables(description: FmuDescription, accelerations: SourceAccelerations) -> str:
+def _list_missing_variables(description: FmuDescription, accelerations: SympySourceAccelerationSamples) -> str:
     """Return variables that the FMU lacks for setting or reading; empty if it has all."""
     missing = [name for name in (*accelerations.starts, *accelerations.inputs) if name not in description.variables]
     foreign_states = [name for name, _ in description.state_derivative_pairs if name not in accelerations.starts]

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDerivativeDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
@@ -333,7 +333,7 @@ class ValidationResult:
     model: str
     variables: tuple[VariableResult, ...]
     invariants: tuple[InvariantResult, ...]
-    conformance: tuple[ConformityFinding, ...]
+    conformance: tuple[ExternalCheckerFinding, ...]
     reference: ReferenceRun
     simulation: FmuSimulationResult
     timings: Mapping[str, float]
@@ -344,7 +344,7 @@ class ValidationResult:
     api_checks: tuple[ApiCheckResult, ...] = ()
     exercised_quantities: tuple[ExercisedQuantityResult, ...] = ()
     not_tried: tuple[str, ...] = ()
-    known_digits: LeastKnownDigits | None = None
+    known_digits: LeastKnownDerivativeDigits | None = None
     independent_check_set: IndependentChecks | None = None
     tables: tuple[MeasuredTableComparison, ...] = ()
     events: tuple[EventResult, ...] = ()
@@ -602,7 +602,7 @@ def _record_scalars(
     | ApiCheckResult
     | ExercisedQuantityResult
     | IndependentCheck
-    | LeastKnownDigits
+    | LeastKnownDerivativeDigits
     | LeastAccurateDerivative,
 ) -> dict[str, object]:
     """Return the record without its arrays."""

@@ -58,7 +58,7 @@ _STROBE_SOLIDS, _MANY = 60, 250
 
 
 @dataclass(frozen=True, slots=True)
-class ConvexHull:
+class OccludingConvexHull:
     """A convex solid, as far as it matters to what hides it.
 
     Attributes:
@@ -74,7 +74,7 @@ class ConvexHull:
     size: float
 
 
-def box_hull(centre: Floats, R: Floats, edges: Floats) -> ConvexHull:
+def box_hull(centre: Floats, R: Floats, edges: Floats) -> OccludingConvexHull:
     """Return the hull of a box.
 
     Args:
@@ -84,12 +84,12 @@ def box_hull(centre: Floats, R: Floats, edges: Floats) -> ConvexHull:
     """
     normals = np.concatenate([R.T, -R.T])
     offsets = normals @ centre + np.concatenate([edges, edges]) / 2
-    return ConvexHull(
+    return OccludingConvexHull(
         normals, offsets, lambda n: n @ centre - np.abs(n @ R) @ (edges / 2), float(np.linalg.norm(edges))
     )
 
 
-def cylinder_hull(centre: Floats, axis: Floats, length: float, radius: float) -> ConvexHull:
+def cylinder_hull(centre: Floats, axis: Floats, length: float, radius: float) -> OccludingConvexHull:
     """Return the hull of a cylinder; its faces are the ends.
 
     Args:
@@ -106,10 +106,10 @@ def cylinder_hull(centre: Floats, axis: Floats, length: float, radius: float) ->
         return np.asarray(n @ centre - np.abs(along) * (length / 2) - across * radius)
 
     normals = np.stack([axis, -axis])
-    return ConvexHull(normals, normals @ centre + length / 2, least, float(np.hypot(length, 2 * radius)))
+    return OccludingConvexHull(normals, normals @ centre + length / 2, least, float(np.hypot(length, 2 * radius)))
 
 
-def ellipsoid_hull(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
+def ellipsoid_hull(centre: Floats, R: Floats, half: Floats) -> OccludingConvexHull:
     """Return the hull of an ellipsoid, which has no faces.
 
     Args:
@@ -117,7 +117,7 @@ def ellipsoid_hull(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
         R: Its axes as columns.
         half: Half axes.
     """
-    return ConvexHull(
+    return OccludingConvexHull(
         np.zeros((0, 3)),
         np.zeros(0),
         lambda n: n @ centre - np.linalg.norm((n @ R) * half, axis=1),
@@ -125,18 +125,18 @@ def ellipsoid_hull(centre: Floats, R: Floats, half: Floats) -> ConvexHull:
     )
 
 
-def point_cloud_hull(points: Floats) -> ConvexHull:
+def point_cloud_hull(points: Floats) -> OccludingConvexHull:
     """Return the hull of points, such as a mesh's, without looking for its faces.
 
     Args:
         points: Shape (n, 3), in m.
     """
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    return ConvexHull(np.zeros((0, 3)), np.zeros(0), lambda n: np.asarray((points @ n.T).min(axis=0)), size)
+    return OccludingConvexHull(np.zeros((0, 3)), np.zeros(0), lambda n: np.asarray((points @ n.T).min(axis=0)), size)
 
 
 def sort_solids_for_painting(
-    depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[ConvexHull], toward: Floats
+    depths: Sequence[float], boxes: Sequence[Floats], hulls: Sequence[OccludingConvexHull], toward: Floats
 ) -> list[int]:
     """Return the indices of solids in painting order: the farthest first.
 
@@ -162,7 +162,7 @@ def sort_solids_for_painting(
     return _sort_topologically(depths, behind, waits)
 
 
-def _compare_occlusion(one: ConvexHull, other: ConvexHull, toward: Floats) -> int:
+def _compare_occlusion(one: OccludingConvexHull, other: OccludingConvexHull, toward: Floats) -> int:
     """Return 1 if the other is in front of one, -1 if it is behind, 0 if no face of either decides."""
     for sign, has, lies in ((1, one, other), (-1, other, one)):
         beyond = lies.least(has.normals) >= has.offsets - _OVERLAP_TOLERANCE * lies.size
@@ -205,7 +205,7 @@ class _PaintedShape:
     depth: float
     pieces: tuple[_PaintedPath, ...]
     bounds: Floats
-    hull: ConvexHull | None = None
+    hull: OccludingConvexHull | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,9 @@ class _PictureCanvas:
         """Return points as (right, up), shape (n, 2)."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
-    def add(self, depth: float, pieces: Sequence[_PaintedPath], bounds: Floats, hull: ConvexHull | None = None) -> None:
+    def add(
+        self, depth: float, pieces: Sequence[_PaintedPath], bounds: Floats, hull: OccludingConvexHull | None = None
+    ) -> None:
         self.shapes.append(_PaintedShape(depth, tuple(pieces), bounds, hull))
 
 

@@ -17,7 +17,7 @@ import mb2fmu.fmu.emit_c
 import mb2fmu.fmu.emit_xml
 import mb2fmu.fmu.interface
 from mb2fmu import pipeline, validation
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.compiler import derivatives
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError
 from mb2fmu.compiler.lowering import lower_equations_to_program
@@ -235,7 +235,7 @@ def first_finding(result: ValidationResult) -> str:
     return "another check"
 
 
-def declared(findings: Iterable[ConformityFinding]) -> str:
+def declared(findings: Iterable[ExternalCheckerFinding]) -> str:
     """The first error of what an FMU declares, or an empty string."""
     for finding in findings:
         if finding.severity == "error":

@@ -130,7 +130,7 @@ class CompiledModelEnsemble:
         every = [len(self.output_names) * k + place for k in range(len(to) + 1) for place in select]
         shared = not any(name in self.parameters for name in given)
         move = carrier.select_integrator(solver, internal_step)
-        blocks, kept = [], _BlockReductions(self.output_names, select, wanted, n, len(to), h)
+        blocks, kept = [], _BlockwiseOutputReductions(self.output_names, select, wanted, n, len(to), h)
         for first in range(0, n, INSTANCES_PER_BLOCK):
             some = slice(first, min(first + INSTANCES_PER_BLOCK, n))
             moved = move(x[some], p[0] if shared else p[some], time_grid, trajectories, every)
@@ -153,7 +153,7 @@ class CompiledModelEnsemble:
         self,
         time: Floats,
         blocks: Sequence[BatchRunResult],
-        kept: _BlockReductions,
+        kept: _BlockwiseOutputReductions,
         messages: tuple[str, ...],
         to: tuple[str, ...],
         *,
@@ -285,7 +285,7 @@ def _separate_derivatives(carried: Floats, k: int) -> tuple[Floats, Floats]:
     return np.asarray(blocks[..., 0, :]), np.moveaxis(blocks[..., 1:, :], -2, -1)
 
 
-class _BlockReductions:
+class _BlockwiseOutputReductions:
     """Reductions, block by block.
 
     Args:

@@ -21,7 +21,7 @@ from distributed.client import Future
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseRunner, StudyCaseRunSettings
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults, StudyCaseRunner, StudyCaseRunSettings
 from mb2fmu.analysis.studies.study_case_scheduling import CaseNumbers, FinishedChunks
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package import write_file_tree
@@ -35,7 +35,7 @@ _WORKER_TIMEOUT_S = 30.0
 _SHIP_ATTEMPTS = 5
 
 
-class _FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
+class _DaskFmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
     """The FMU and the data of all cases on a worker: sent once, also to workers that come later.
 
     Args:
@@ -62,7 +62,7 @@ class _FmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
         self.runner.start_call_watchdog()
 
 
-def _run_chunk_of_cases(key: str, cases: Floats) -> CaseResults:
+def _run_chunk_of_cases(key: str, cases: Floats) -> StudyCaseResults:
     """Run cases with this worker's instance, which may still be on its way to a new worker."""
     limit = time.monotonic() + _WORKER_TIMEOUT_S
     while (runner := getattr(get_worker().plugins.get(key), "runner", None)) is None:
@@ -73,8 +73,8 @@ def _run_chunk_of_cases(key: str, cases: Floats) -> CaseResults:
     return runner.run(cases)
 
 
-class DaskCaseEngine:
-    """An ``CaseExecutionEngine``.
+class DaskStudyCaseEngine:
+    """An ``StudyCaseEngine``.
 
     Args:
         client: Connected to a scheduler.
@@ -91,9 +91,9 @@ class DaskCaseEngine:
         digest = hashlib.sha256(content + repr(job).encode() + job.held.tobytes()).hexdigest()
         self._key = f"mb2fmu-{digest}"
         self._handed: dict[Future, CaseNumbers] = {}
-        self._ship(_FmuWorkerPlugin(digest, content, job, own=own))
+        self._ship(_DaskFmuWorkerPlugin(digest, content, job, own=own))
 
-    def _ship(self, shipment: _FmuWorkerPlugin) -> None:
+    def _ship(self, shipment: _DaskFmuWorkerPlugin) -> None:
         """Send the FMU to all workers; those that end meanwhile are replaced, and get it when they begin.
 
         Raises:
@@ -150,11 +150,11 @@ class DaskCaseEngine:
             self._client.unregister_worker_plugin(self._key)
 
 
-def _chunk_results(future: Future) -> CaseResults | None:
+def _chunk_results(future: Future) -> StudyCaseResults | None:
     """Return the results of a chunk; None if its process ended."""
     if future.status == "finished":
         found = future.result()
-        assert isinstance(found, CaseResults)
+        assert isinstance(found, StudyCaseResults)
         return found
     if future.status == "cancelled":
         raise _lost_scheduler_error(ConnectionError("it lost a chunk"))

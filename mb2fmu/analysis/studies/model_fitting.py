@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 from scipy.stats import t as student
 
-from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import MeasuredAndFittedCurve
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 
 Floats = npt.NDArray[np.float64]
@@ -93,7 +93,7 @@ class FitResult:
     noise: dict[str, float]
     words: tuple[str, ...]
     evaluations: int
-    curves: tuple[FittedCurve, ...] = ()
+    curves: tuple[MeasuredAndFittedCurve, ...] = ()
 
 
 def fit_unknowns(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.study_case_runner import CaseResultColumn, StudyCaseRunSettings
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseResultColumn, StudyCaseRunSettings
 from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyResultRequest, Value, VariedQuantity
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
@@ -400,7 +400,7 @@ class _StudyResolver:
             found[1] -= self._number(name, f"0 {numbers[1].split(maxsplit=1)[-1]}", "vary")
         return tuple(found)
 
-    def _columns(self, wanted: tuple[StudyResultRequest, ...]) -> tuple[tuple[CaseResultColumn, ...], list[str]]:
+    def _columns(self, wanted: tuple[StudyResultRequest, ...]) -> tuple[tuple[StudyCaseResultColumn, ...], list[str]]:
         """Return results in the runner's form, and the variables to read for them."""
         names = [*(each.of for each in wanted), *self._plan.trajectories]
         for name in dict.fromkeys(names):
@@ -416,7 +416,7 @@ class _StudyResolver:
             level = 0.0
             if each.take == "first-crossing" and each.of in self._variables:
                 level = self._number(each.of, each.level, f"results.{each.name}", "level")
-            columns.append(CaseResultColumn(read.index(each.of), each.take, level, each.direction))
+            columns.append(StudyCaseResultColumn(read.index(each.of), each.take, level, each.direction))
         return tuple(columns), read
 
     def _outputs(self) -> tuple[StudyResultRequest, ...]:

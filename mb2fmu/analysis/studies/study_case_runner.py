@@ -30,7 +30,7 @@ _HANGING_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class CaseResultColumn:
+class StudyCaseResultColumn:
     """One kept number of a case.
 
     Attributes:
@@ -78,13 +78,13 @@ class StudyCaseRunSettings:
     order: tuple[int, ...]
     read: tuple[int, ...]
     names: tuple[str, ...]
-    columns: tuple[CaseResultColumn, ...]
+    columns: tuple[StudyCaseResultColumn, ...]
     kept: tuple[int, ...]
     time_limit: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CaseResults:
+class StudyCaseResults:
     """Results of cases.
 
     Attributes:
@@ -120,7 +120,7 @@ class StudyCaseRunner:
         self._deadline = float("inf")
         self._through = bool(job.kept) or any(column.take != "end" for column in job.columns)
 
-    def run(self, cases: Floats) -> CaseResults:
+    def run(self, cases: Floats) -> StudyCaseResults:
         """Run cases, a row of values each."""
         with self._lock:
             begin = time.perf_counter()
@@ -133,7 +133,7 @@ class StudyCaseRunner:
                     values[k] = _compute_case_results(path, self._job)
                     paths[k] = path[:, self._job.kept] if self._job.kept else paths[k]
                 messages.append(message)
-            return CaseResults(values, tuple(messages), paths, time.perf_counter() - begin)
+            return StudyCaseResults(values, tuple(messages), paths, time.perf_counter() - begin)
 
     def start_call_watchdog(self) -> None:
         """End this process if a call of the FMU does not return: the sender of the case notices, and continues."""
@@ -251,7 +251,7 @@ def _compute_case_results(path: Floats, job: StudyCaseRunSettings) -> Floats:
     return np.array([_compute_result(path[:, column.place], column, job.step) for column in job.columns])
 
 
-def _compute_result(y: Floats, column: CaseResultColumn, step: float) -> float:
+def _compute_result(y: Floats, column: StudyCaseResultColumn, step: float) -> float:
     """Return one result from the values at communication points, with lines between them."""
     match column.take:
         case "end":

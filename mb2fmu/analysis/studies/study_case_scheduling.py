@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.study_case_runner import CaseResults, StudyCaseRunner, StudyCaseRunSettings
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults, StudyCaseRunner, StudyCaseRunSettings
 
 Floats = npt.NDArray[np.float64]
 CaseNumbers = tuple[int, ...]
-FinishedChunks = list[tuple[CaseNumbers, CaseResults | None]]
+FinishedChunks = list[tuple[CaseNumbers, StudyCaseResults | None]]
 """Which cases, and their answer; None: the process that ran them ended."""
 
 CHUNK_DURATION_S = 1.0
@@ -29,7 +29,7 @@ CHUNKS_PER_WORKER = 2
 """Chunks per worker that are given out: one that runs, and one that waits."""
 
 
-class CaseExecutionEngine(Protocol):
+class StudyCaseEngine(Protocol):
     """Protocol: runs chunks."""
 
     def worker_count(self) -> int:
@@ -45,7 +45,7 @@ class CaseExecutionEngine(Protocol):
         ...
 
 
-class InProcessCaseEngine:
+class InProcessStudyCaseEngine:
     """Runs everything in this process: for trials, and to measure the cost of workers.
 
     Args:
@@ -73,7 +73,7 @@ class InProcessCaseEngine:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseRunTime:
+class StudyCaseRunTime:
     """Time spent on cases.
 
     Attributes:
@@ -112,7 +112,7 @@ class CaseRunTime:
 
 
 def run_study_cases(
-    engine: CaseExecutionEngine, left: Sequence[int], take: Callable[[CaseNumbers, CaseResults], None], results: int
+    engine: StudyCaseEngine, left: Sequence[int], take: Callable[[CaseNumbers, StudyCaseResults], None], results: int
 ) -> tuple[float, int]:
     """Run cases until each has an answer.
 
@@ -153,9 +153,9 @@ def run_study_cases(
 
 
 def _run_suspect_chunks(
-    engine: CaseExecutionEngine,
+    engine: StudyCaseEngine,
     suspects: deque[CaseNumbers],
-    take: Callable[[CaseNumbers, CaseResults], None],
+    take: Callable[[CaseNumbers, StudyCaseResults], None],
     results: int,
 ) -> float:
     """Run pieces of chunks whose process ended, one at a time; return the time of their cases, s."""
@@ -184,7 +184,7 @@ def _split_chunk(cases: CaseNumbers) -> list[CaseNumbers]:
     return [cases[k : k + n] for k in range(0, len(cases), n)]
 
 
-def _crashed_case_results(results: int) -> CaseResults:
+def _crashed_case_results(results: int) -> StudyCaseResults:
     """Return the outcome of a case that ends its process."""
     why = "the process that ran it ended each time: the FMU crashed, did not return in time, or memory ran out"
-    return CaseResults(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)
+    return StudyCaseResults(np.full((1, results), np.nan), (why,), np.full((1, 0, 0), np.nan), 0.0)

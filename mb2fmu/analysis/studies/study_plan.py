@@ -126,7 +126,7 @@ def parse_study_plan(content: Mapping[str, Any]) -> tuple[StudyPlan, tuple[Fault
     Returns:
         The plan, of which what is wrong is left out, so that the rest can be compared with the FMU; every fault.
     """
-    reader = _PlanReader()
+    reader = _StudyPlanReader()
     return reader.plan(content), tuple(reader.faults)
 
 
@@ -151,7 +151,7 @@ def is_study_target_missing(plan: StudyPlan, faults: Sequence[Fault]) -> bool:
     return not plan.source or bool(of_arguments and not plan.source_is_fmu)
 
 
-class _PlanReader:
+class _StudyPlanReader:
     """Reads the parts of a plan, and collects faults."""
 
     def __init__(self) -> None:

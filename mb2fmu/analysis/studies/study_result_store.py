@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from mb2fmu.analysis.studies import trajectory_files
 from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
-from mb2fmu.analysis.studies.study_case_runner import CaseResults
-from mb2fmu.analysis.studies.study_case_scheduling import CaseRunTime
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults
+from mb2fmu.analysis.studies.study_case_scheduling import StudyCaseRunTime
 from mb2fmu.analysis.studies.trajectory_files import (
     format_trajectories_as_parquet,
     import_pyarrow,
@@ -36,7 +36,7 @@ from mb2fmu.analysis.studies.trajectory_files import (
 )
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.package.atomic_publishing import translate_write_errors, write_file_atomically
-from mb2fmu.fmu.package.file_locks import LockHeldError, acquire_lock_without_waiting
+from mb2fmu.fmu.package.file_locks import FileLockHeldError, acquire_lock_without_waiting
 
 Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -50,7 +50,7 @@ _MANIFEST_VERSION = 1
 _RECORDED_PACKAGES = ("mb2fmu", "fmpy", "numpy", "scipy", "pyarrow", "distributed")
 
 
-class StudyStore:
+class StudyResultStore:
     """The folder of one study.
 
     Args:
@@ -71,9 +71,9 @@ class StudyStore:
         self.done = np.zeros(len(study.cases), dtype=bool)
         self.failed = 0
         self.complete = False
-        self.effort: CaseRunTime | None = None
+        self.effort: StudyCaseRunTime | None = None
         self._fresh = False
-        self._waiting: list[tuple[Sequence[int], CaseResults]] = []
+        self._waiting: list[tuple[Sequence[int], StudyCaseResults]] = []
         self._flushed = time.monotonic()
         self._number = 0
         self._manifest: dict[str, Any] = {
@@ -103,7 +103,7 @@ class StudyStore:
         try:
             with acquire_lock_without_waiting(self.folder / LOCK_FILE, holder):
                 yield
-        except LockHeldError as error:
+        except FileLockHeldError as error:
             what = f"a study is being run in it, by {str(error) or 'another process'}"
             raise AnalysisError(
                 "nothing was run:", [Fault(what, str(self.folder), "wait until it is done, or name another folder")]
@@ -135,7 +135,7 @@ class StudyStore:
         self._compare(before)
         self._collect(complete=before.get("state") == "complete")
 
-    def add_results(self, cases: Sequence[int], answer: CaseResults) -> None:
+    def add_results(self, cases: Sequence[int], answer: StudyCaseResults) -> None:
         """Add results; they are on disk after ``FLUSH_INTERVAL_S`` seconds at most, or a call of :meth:`flush`."""
         self._waiting.append((cases, answer))
         self.done[list(cases)] = True

@@ -14,14 +14,18 @@ from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
     ProgramWithDerivatives,
     add_fmu_derivatives,
 )
-from mb2fmu.compiler.derivatives.forward_derivatives import SparseJacobian, differentiate_forward, form_jacobian
+from mb2fmu.compiler.derivatives.forward_derivatives import (
+    SparseJacobianEntryPoint,
+    differentiate_forward,
+    form_jacobian,
+)
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
 from mb2fmu.compiler.derivatives.variational_equations import add_variational_jacobian, add_variational_states
 
 __all__ = [
     "MAX_JACOBIAN_OPERATIONS",
     "ProgramWithDerivatives",
-    "SparseJacobian",
+    "SparseJacobianEntryPoint",
     "add_fmu_derivatives",
     "add_variational_jacobian",
     "add_variational_states",

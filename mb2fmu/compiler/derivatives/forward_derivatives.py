@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPERATIONS, form_operation_derivative
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.non_finite_derivative_masks import ForwardDerivativeMasks
+from mb2fmu.compiler.derivatives.non_finite_derivative_masks import NonFiniteForwardDerivativeMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
@@ -165,7 +165,7 @@ class _TangentSumBuilder:
 
 
 @dataclass(frozen=True, slots=True)
-class SparseJacobian:
+class SparseJacobianEntryPoint:
     """A sparse Jacobian as an entry point.
 
     Attributes:
@@ -265,7 +265,9 @@ def add_time_derivative_entry(program: ScalarProgram, entry: str, name: str) -> 
     return prune_program(builder.build())
 
 
-def form_jacobian(program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup]) -> SparseJacobian:
+def form_jacobian(
+    program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup]
+) -> SparseJacobianEntryPoint:
     """Return the derivatives of all results of an entry point with respect to all variables of some groups.
 
     Args:
@@ -280,7 +282,7 @@ def form_jacobian(program: ScalarProgram, entry: str, with_respect_to: Sequence[
     rows, columns = add_jacobian_entry_point(CopiedProgramNodes(program, builder), source, variables, name)
     if source != entry:
         builder.forget(source)
-    return SparseJacobian(
+    return SparseJacobianEntryPoint(
         program=prune_program(builder.build()),
         entry=name,
         shape=(len(program.entries[source].results), len(variables)),
@@ -370,7 +372,7 @@ class _ForwardDifferentiation:
         self._sums = _TangentSumBuilder(copy.builder, min(seeds, default=0), way)
         single = {leaf: node for leaf, tangent in tangents.items() for node in tangent.values()}
         moves = any(copy.builder.value(node) is None for node in seeds)  # else every variable has a seed of 1
-        self._sources = ForwardDerivativeMasks(copy, single, self._operands) if moves else None
+        self._sources = NonFiniteForwardDerivativeMasks(copy, single, self._operands) if moves else None
         for node in order:
             if node in within:
                 self._terms[node] = self._terms_of(node)

@@ -47,13 +47,13 @@ def make_newton_solutions_differentiable(
         return program, entry
     builder = ProgramBuilder(program.layout)
     CopiedProgramNodes(program, builder)
-    smooth = _DifferentiableCopy(program, builder, order)
+    smooth = _ProgramCopyWithNewtonSteps(program, builder, order)
     old, name = program.entries[entry], f"smooth_{entry}"
     builder.entry(name, old.labels, [smooth.node[node] for node in old.results])
     return builder.build(), name
 
 
-class _DifferentiableCopy(CopiedProgramNodes):
+class _ProgramCopyWithNewtonSteps(CopiedProgramNodes):
     """A copy with the last steps.
 
     Args:

@@ -5,10 +5,10 @@ partial derivative is infinite or not defined there (sin(q)/q at q = 0, √q at 
 gradient of everything would be lost. The number 0 alone does not show this: an adjoint may be 0 by chance where the
 product has another limit (√q √(q + p) at q = p = 0). So the graph decides, not the number:
 
-- in reverse (:class:`ReverseDerivativeMasks`) a node is active if a result of a weight other than 0 reads it, through
-  branches that are taken only;
-- forward (:class:`ForwardDerivativeMasks`) a node is active if it reads a variable whose seed is other than 0, through
-  branches that are taken only.
+- in reverse (:class:`NonFiniteReverseDerivativeMasks`) a node is active if a result of a weight other than 0 reads it,
+  through branches that are taken only;
+- forward (:class:`NonFiniteForwardDerivativeMasks`) a node is active if it reads a variable whose seed is other than 0,
+  through branches that are taken only.
 
 Shares of nodes that are not active are 0 by a selection. That is done where something may not be finite only (see
 :class:`_NonFiniteNodeSearch`): all other nodes cost nothing more.
@@ -122,7 +122,7 @@ def _find_positive_nodes(
     return positive
 
 
-class _PathMasks:
+class _OpenPathMasks:
     """Sets of paths into a node as bits, and nodes that are 1 where one of them is open."""
 
     def __init__(self, builder: ProgramBuilder) -> None:
@@ -169,7 +169,7 @@ class _PathMasks:
         return self.add_path(lambda: b.unary(Op.NOT, b.binary(Op.EQ, seed, b.constant(0.0))))
 
 
-class ReverseDerivativeMasks:
+class NonFiniteReverseDerivativeMasks:
     """Results that read each node; a reverse sweep calls :meth:`propagate_readers` for each, from the last on.
 
     Args:
@@ -190,7 +190,7 @@ class ReverseDerivativeMasks:
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         self._hazards = _NonFiniteNodeSearch(copy, operands)
-        self._masks = _PathMasks(copy.builder)
+        self._masks = _OpenPathMasks(copy.builder)
         self._paths = [0] * len(program)
         self._branches: dict[tuple[int, int], tuple[int, int]] = {}
         for result, weight in zip(results, weights, strict=True):
@@ -258,7 +258,7 @@ class ReverseDerivativeMasks:
         return any(found[each] for each in read)
 
 
-class ForwardDerivativeMasks:
+class NonFiniteForwardDerivativeMasks:
     """Variables that each node reads, in a forward sweep.
 
     Args:
@@ -274,7 +274,7 @@ class ForwardDerivativeMasks:
         self._copy, self._operands = copy, operands
         self._ops: list[int] = program.op.tolist()
         self._hazards = _NonFiniteNodeSearch(copy, operands)
-        self._masks = _PathMasks(copy.builder)
+        self._masks = _OpenPathMasks(copy.builder)
         self._bits = {leaf: self._masks.add_seed_path(seed) for leaf, seed in seeds.items()}
         self._paths = self._followed(program) if any(self._hazards.edge) else []
 

@@ -26,7 +26,10 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     multiply_factored_matrix,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
-from mb2fmu.compiler.derivatives.non_finite_derivative_masks import SELECTION_OPERATIONS, ReverseDerivativeMasks
+from mb2fmu.compiler.derivatives.non_finite_derivative_masks import (
+    SELECTION_OPERATIONS,
+    NonFiniteReverseDerivativeMasks,
+)
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
 from mb2fmu.compiler.program.program_pruning import prune_program
@@ -96,7 +99,7 @@ class _ReverseDifferentiation:
 
     def gradient(self, results: Sequence[int], weights: Sequence[int]) -> dict[tuple[VariableGroup, int], int]:
         """Return the non-zero adjoints of the leaves."""
-        self._readers = ReverseDerivativeMasks(self._copy, results, weights, self._operands)
+        self._readers = NonFiniteReverseDerivativeMasks(self._copy, results, weights, self._operands)
         for result, weight in zip(results, weights, strict=True):
             self._add(result, weight)
         gradient: dict[tuple[VariableGroup, int], int] = {}

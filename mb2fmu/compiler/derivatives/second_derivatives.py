@@ -50,7 +50,7 @@ class SparsityPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class TwiceDifferentiatedEntry:
+class TwiceDifferentiatedEntryPoint:
     """An entry point with first and second derivatives, by v: variables of some groups, one group after the other.
 
     Attributes:
@@ -71,7 +71,7 @@ class TwiceDifferentiatedEntry:
 
 def form_second_derivatives(
     program: ScalarProgram, entry: str, with_respect_to: Sequence[VariableGroup]
-) -> TwiceDifferentiatedEntry:
+) -> TwiceDifferentiatedEntryPoint:
     """Return first and second derivatives of an entry point.
 
     Args:
@@ -106,7 +106,7 @@ def form_second_derivatives(
     if source != "value":
         folded = _remove_entry(folded, source)
     sizes = {group: len(list_grouped_variables(alone, (group,))) for group in with_respect_to}
-    return TwiceDifferentiatedEntry(
+    return TwiceDifferentiatedEntryPoint(
         prune_program(folded),
         SparsityPattern((results, n), *jacobian),
         SparsityPattern((n, n + results), *pattern),

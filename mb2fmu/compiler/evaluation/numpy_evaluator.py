@@ -30,7 +30,7 @@ def make_evaluator(
     results: Sequence[int] | None = None,
     *,
     hoist: bool = True,
-    memory: PathIndependentMemory | None = None,
+    memory: PositionDeterminedMemory | None = None,
 ) -> EntryPointEvaluator:
     """Return a callable ``f(t, x, r, p, m=(), s=())`` for an entry point.
 
@@ -47,7 +47,7 @@ def make_evaluator(
         return EntryPointEvaluator(source, memory, hoist=hoist)
     remember = print_numpy_function(program, "remember", "evaluate", hoist=hoist)
     nodes, _ = find_needed_nodes(program, program.entries["remember"].results)
-    recollection = PathIndependentMemory(
+    recollection = PositionDeterminedMemory(
         EntryPointEvaluator(remember, hoist=hoist),
         first,
         read_constant_entry_point_results(program, "first_place"),
@@ -56,7 +56,7 @@ def make_evaluator(
     return EntryPointEvaluator(source, recollection, hoist=hoist)
 
 
-class PathIndependentMemory:
+class PositionDeterminedMemory:
     """Supplies discrete memory as a function of position alone, for evaluations that have no history.
 
     It is followed along a path from where it begins, the same for every place, by steps of
@@ -172,7 +172,7 @@ class EntryPointEvaluator:
         hoist: Whether it defines ``evaluate_prepare``.
     """
 
-    def __init__(self, source: str, memory: PathIndependentMemory | None = None, *, hoist: bool) -> None:
+    def __init__(self, source: str, memory: PositionDeterminedMemory | None = None, *, hoist: bool) -> None:
         self.memory = memory
         self.source = source
         self._hoist = hoist
@@ -198,7 +198,7 @@ class EntryPointEvaluator:
             x: States; a batch has shape (n_batch, n_x), here and below.
             r: Inputs.
             p: Parameters.
-            m: Discrete memory; None: that which belongs to the place (:class:`PathIndependentMemory`).
+            m: Discrete memory; None: that which belongs to the place (:class:`PositionDeterminedMemory`).
             s: Seeds.
         """
         given = (t, x, r, p, _NO_VALUES if m is None else m, s)

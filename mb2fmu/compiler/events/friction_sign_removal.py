@@ -25,14 +25,14 @@ def remove_friction_signs(program: ScalarProgram, removed: Collection[int]) -> S
     if not signs:
         return program
     builder = ProgramBuilder(program.layout)
-    copy = _CopyWithoutSigns(program, builder, {signs[place] for place in removed})
+    copy = _ProgramCopyWithZeroSigns(program, builder, {signs[place] for place in removed})
     arguments = [int(program.a[sign]) for sign in signs]
     labels = [format_program_expression(program, argument) for argument in arguments]
     builder.entry(SLIP_ENTRY, labels, [copy.node[argument] for argument in arguments])
     return prune_program(builder.build())
 
 
-class _CopyWithoutSigns(CopiedProgramNodes):
+class _ProgramCopyWithZeroSigns(CopiedProgramNodes):
     """A copy in which some signs are zero."""
 
     def __init__(self, program: ScalarProgram, builder: ProgramBuilder, removed: Collection[int]) -> None:

@@ -197,9 +197,9 @@ class SlidingModeSystem:
         copy = self._copy(b, modes)
         return [copy.node[node] for node in self.program.entries["limits"].results]
 
-    def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _ModeValueCopy:
+    def _copy(self, b: ProgramBuilder, modes: Sequence[int]) -> _ProgramCopyReadingModes:
         """Return the copy that reads modes in place of the inputs of held signs; a single one is evaluated at 0."""
-        return _ModeValueCopy(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
+        return _ProgramCopyReadingModes(self.program, b, [b.constant(0.0)] if self.count == 1 else modes)
 
     def _solved(
         self,
@@ -244,7 +244,7 @@ class SlidingModeSystem:
         return b.mul(b.unary(Op.SIGN, row[i]), b.binary(Op.MIN, shared, most))
 
 
-class _ModeValueCopy(CopiedProgramNodes):
+class _ProgramCopyReadingModes(CopiedProgramNodes):
     """A copy that reads modes for σ."""
 
     def __init__(self, program: ScalarProgram, builder: ProgramBuilder, modes: Sequence[int]) -> None:
@@ -260,7 +260,7 @@ class _ModeValueCopy(CopiedProgramNodes):
         return super()._leaf(op, index)
 
 
-class _OpenContactCopy(CopiedProgramNodes):
+class _ProgramCopyWithOpenContacts(CopiedProgramNodes):
     """A copy in which contacts are open and latches released, of a program that is in the builder already.
 
     Args:
@@ -300,7 +300,7 @@ def form_sliding_mode_system(
     reach = _index_pairs(*add_jacobian_entry_point(copy, "rhs", factors, "X"))
     if not holding:
         return SlidingModeSystem(builder.build(), count, places, reach)
-    released = _OpenContactCopy(rated, builder, holding)
+    released = _ProgramCopyWithOpenContacts(rated, builder, holding)
     effects = _index_pairs(*add_jacobian_entry_point(released, "rates", factors, "F"))
     opened = effects, _index_pairs(*add_jacobian_entry_point(released, "rhs", factors, "Y"))
     return SlidingModeSystem(builder.build(), count, places, reach, opened)

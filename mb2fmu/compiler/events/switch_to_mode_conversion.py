@@ -272,20 +272,20 @@ class _ModeAssignment:
         builder = ProgramBuilder(layout)
         first = len(old.layout.inputs)
         values = {node: builder.input(first + i) for i, node in enumerate(self.sticking)}
-        copy = _FrozenSwitchCopy(self, builder, values)
+        copy = _ProgramCopyWithFrozenSwitches(self, builder, values)
         builder.entry("slip", factors, [copy.node[int(old.a[node])] for node in self.sticking])
         builder.entry("limits", factors, [copy.limit(node) for node in self.sticking])
         self._add_surfaces(copy)
         return builder.build()
 
-    def _add_surfaces(self, copy: _FrozenSwitchCopy) -> None:
+    def _add_surfaces(self, copy: _ProgramCopyWithFrozenSwitches) -> None:
         """Add the surfaces of all modes but those of sticking signs."""
         b = copy.builder
         nodes = [copy.surface(surface) for surface in self.modes]
         b.entry("surfaces", [f"{i}" for i in range(len(nodes))], nodes)
 
 
-class _FrozenSwitchCopy(CopiedProgramNodes):
+class _ProgramCopyWithFrozenSwitches(CopiedProgramNodes):
     """A copy in which switches read their modes."""
 
     def __init__(self, plan: _ModeAssignment, builder: ProgramBuilder, values: Mapping[int, int]) -> None:
@@ -394,7 +394,7 @@ class _FrozenProgramAssembly:
         self._slips = self._modes[k : k + len(plan.sticking)]
         factors = held.sticking_factors(self._builder, self._slips) if held else []
         self._factors = factors
-        self._copy = _FrozenSwitchCopy(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
+        self._copy = _ProgramCopyWithFrozenSwitches(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
     def build(self) -> ScalarProgram:
         """Add all entry points, and return the program."""

@@ -10,7 +10,7 @@ from mb2fmu.compiler.lowering.acceleration_solves import ConstrainedDynamicsSolv
 from mb2fmu.compiler.lowering.contact_mobility import ContactMobility
 from mb2fmu.compiler.lowering.frictional_contact_laws import FrictionalContactLaws
 from mb2fmu.compiler.lowering.latch_laws import MechanicalLatchLaws
-from mb2fmu.compiler.lowering.recursion import RecursiveMotion
+from mb2fmu.compiler.lowering.recursion import LinkRecursionMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import (
     FrictionlessImpactProblem,
@@ -70,7 +70,7 @@ def define_contact_accelerations(
     b: ProgramBuilder,
     walker: SympyLowering,
     e: EquationsOfMotion,
-    motion: RecursiveMotion | None,
+    motion: LinkRecursionMotion | None,
     dynamics: ConstrainedDynamicsSolver | None,
 ) -> None:
     """Define dependent speeds, accelerations and multipliers where there are contacts or latches.

@@ -45,7 +45,7 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.acceleration_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.position_projection import PositionProjection
-from mb2fmu.compiler.lowering.recursion import RecursiveMotion
+from mb2fmu.compiler.lowering.recursion import LinkRecursionMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem, solve_dense_system
 from mb2fmu.compiler.numerics.regularized_constraint_systems import (
@@ -294,7 +294,7 @@ class EquationsLowering:
     builder: ProgramBuilder
     walker: SympyLowering
     raw: Mapping[sm.Symbol, sm.Symbol]
-    motion: RecursiveMotion | None = None
+    motion: LinkRecursionMotion | None = None
     dynamics: ConstrainedDynamicsSolver | None = None
 
     @classmethod
@@ -314,7 +314,7 @@ class EquationsLowering:
         symbols |= {raw.get(symbol, symbol): builder.state(i) for i, symbol in enumerate(equations.states)}
         symbols |= {symbol: builder.input(i) for i, symbol in enumerate(equations.r)}
         walker = SympyLowering(builder, symbols)
-        motion = RecursiveMotion(builder, walker, equations) if equations.recursion else None
+        motion = LinkRecursionMotion(builder, walker, equations) if equations.recursion else None
         dynamics = None
         if not isinstance(equations.dynamics, RecursiveDynamics):
             dynamics = ConstrainedDynamicsSolver(builder, equations)

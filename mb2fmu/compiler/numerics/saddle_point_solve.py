@@ -51,12 +51,12 @@ class SaddlePointSystem:
         weights: Sequence[int],
         redundant: Collection[int] = (),
     ) -> None:
-        self._way: _SchurComplementSolver | _SparseSolver
+        self._way: _SchurComplementSolver | _SparseSaddlePointSolver
         pattern = _SparsityPattern(builder, M, A)
         if redundant or pattern.cost_of_halves() <= pattern.cost_in_order():
             self._way = _SchurComplementSolver(builder, M, A, weights, redundant)
         else:
-            self._way = _SparseSolver(builder, M, A, weights, pattern.order)
+            self._way = _SparseSaddlePointSolver(builder, M, A, weights, pattern.order)
 
     def solve(self, forces: Sequence[int], right: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return (x, μ)."""
@@ -89,7 +89,7 @@ class _SchurComplementSolver:
         return self._mass.solve_from_half(rest), mu
 
 
-class _SparseSolver:
+class _SparseSaddlePointSolver:
     """Solves as one system in a given order: unknown i < n is x_i, others are μ."""
 
     def __init__(

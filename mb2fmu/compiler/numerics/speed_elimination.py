@@ -23,7 +23,7 @@ _ROUND_OFF_RATIO = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class _EliminationPivot:
+class _SpeedEliminationPivot:
     """One eliminated row and speed.
 
     Attributes:
@@ -59,7 +59,7 @@ class SpeedElimination:
         work = [list(row) for row in A]
         numbers = [abs(value) for row in A for e in row if (value := builder.value(e)) is not None]
         self._least = _ROUND_OFF_RATIO * max(numbers, default=0.0)
-        self._pivots: list[_EliminationPivot] = []
+        self._pivots: list[_SpeedEliminationPivot] = []
         while not none and (found := self._constant_pivot(work)) is not None:
             self._take(work, *found)
         self.A = [[work[i][j] for j in self.columns] for i in self.rows]
@@ -92,7 +92,7 @@ class SpeedElimination:
             for j in self.columns:
                 work[i][j] = b.sum([work[i][j]], [b.mul(factor, pivot[j])])
             work[i][column] = b.constant(0.0)
-        self._pivots.append(_EliminationPivot(row, column, list(pivot), factors))
+        self._pivots.append(_SpeedEliminationPivot(row, column, list(pivot), factors))
 
     def _span(self) -> NodeMatrix:
         """Return S without the identity rows of the remaining speeds: row by row of the pivots."""

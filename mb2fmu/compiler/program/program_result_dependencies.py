@@ -398,7 +398,7 @@ class ResultDependency:
     kind: DependencyKind
 
 
-class _VariableSets(NamedTuple):
+class _DependencyVariableSets(NamedTuple):
     """Sets of variables as bits: all that a node depends on, and for each kind those with no simpler one.
 
     A tuple, because one is made for nearly every node.
@@ -409,19 +409,19 @@ class _VariableSets(NamedTuple):
     tunable: int = 0
     dependent: int = 0
 
-    def __or__(self, other: _VariableSets) -> _VariableSets:
+    def __or__(self, other: _DependencyVariableSets) -> _DependencyVariableSets:
         """Return the union of both, kind by kind."""
-        return _VariableSets(
+        return _DependencyVariableSets(
             self.any | other.any,
             self.fixed | other.fixed,
             self.tunable | other.tunable,
             self.dependent | other.dependent,
         )
 
-    def with_minimum_kind(self, kind: DependencyKind) -> _VariableSets:
+    def with_minimum_kind(self, kind: DependencyKind) -> _DependencyVariableSets:
         """Return the same variables, each with at least this kind of dependence."""
         every = self.any
-        return _VariableSets(
+        return _DependencyVariableSets(
             every,
             every if kind >= DependencyKind.FIXED else self.fixed,
             every if kind >= DependencyKind.TUNABLE else self.tunable,
@@ -464,7 +464,7 @@ def find_all_result_dependencies(
             program, results, [(_GROUP_OPERATIONS[group], index) for group, index in read]
         )
         keys = [(reads[node], row.tobytes()) for node, row in zip(results, rows, strict=True)]
-        lists: dict[tuple[_VariableSets, bytes], tuple[ResultDependency, ...]] = {}
+        lists: dict[tuple[_DependencyVariableSets, bytes], tuple[ResultDependency, ...]] = {}
         for key, row in zip(keys, rows, strict=True):
             if key not in lists:
                 lists[key] = tuple(
@@ -497,11 +497,11 @@ class _DependencyPropagation:
         self._parameters = ((1 << sizes["parameters"]) - 1) << start
         self._fixed = sum(1 << (start + i) for i in set(fixed_parameters))
 
-    def of(self, results: Iterable[int]) -> dict[int, _VariableSets]:
+    def of(self, results: Iterable[int]) -> dict[int, _DependencyVariableSets]:
         """Return the dependencies of each node that the results need."""
         program = self._program
-        reads: dict[int, _VariableSets] = {}
-        blocks: dict[int, _VariableSets] = {}
+        reads: dict[int, _DependencyVariableSets] = {}
+        blocks: dict[int, _DependencyVariableSets] = {}
         nodes, _ = find_needed_nodes(program, results)
         first, second, others = program.operand_pairs()
         ops = program.op.tolist()
@@ -512,7 +512,7 @@ class _DependencyPropagation:
             op = Op(ops[node])
             if op in LEAF_OPERATIONS:
                 bit = 0 if op is Op.CONSTANT else 1 << (self._first[_LEAF_GROUPS[op]] + int(program.a[node]))
-                reads[node] = _VariableSets(bit)
+                reads[node] = _DependencyVariableSets(bit)
             elif op is Op.BLOCK:
                 block = int(program.a[node])
                 if block not in blocks:
@@ -523,7 +523,7 @@ class _DependencyPropagation:
                 reads[node] = self._node(op, [reads[operand] for operand in read])
         return reads
 
-    def _factor(self, reads: _VariableSets) -> DependencyKind:
+    def _factor(self, reads: _DependencyVariableSets) -> DependencyKind:
         """Return the kind of dependence through a factor that reads these variables."""
         if not reads.any:
             return DependencyKind.CONSTANT
@@ -531,20 +531,22 @@ class _DependencyPropagation:
             return DependencyKind.FIXED
         return DependencyKind.TUNABLE if not reads.any & ~self._parameters else DependencyKind.DEPENDENT
 
-    def _arithmetic(self, op: int, x: _VariableSets, y: _VariableSets) -> _VariableSets:
+    def _arithmetic(self, op: int, x: _DependencyVariableSets, y: _DependencyVariableSets) -> _DependencyVariableSets:
         """Return the reads of x + y, x − y, x·y or x/y."""
         if x.dependent == x.any and y.dependent == y.any:  # so does the result: nothing else is to be found out
             every = x.any | y.any
             if every == x.any:
                 return x
-            return y if every == y.any else _VariableSets(every, every, every, every)
+            return y if every == y.any else _DependencyVariableSets(every, every, every, every)
         if op == Op.MUL:
             product = x.with_minimum_kind(self._factor(y)) | y.with_minimum_kind(self._factor(x))
             both = x.any & y.any
-            return _VariableSets(product.any, product.fixed | both, product.tunable | both, product.dependent | both)
+            return _DependencyVariableSets(
+                product.any, product.fixed | both, product.tunable | both, product.dependent | both
+            )
         return self._linear(x, y) if op == Op.DIV else x | y
 
-    def _node(self, op: Op, operands: list[_VariableSets]) -> _VariableSets:
+    def _node(self, op: Op, operands: list[_DependencyVariableSets]) -> _DependencyVariableSets:
         """Return the reads of a node: linear in the branches of a selection, no better than dependent elsewhere."""
         if op is Op.NEG:
             return operands[0]
@@ -552,11 +554,11 @@ class _DependencyPropagation:
             return self._linear(operands[1] | operands[2], operands[0])
         return _unite_variable_sets(operands).with_minimum_kind(DependencyKind.DEPENDENT)
 
-    def _linear(self, linear: _VariableSets, factor: _VariableSets) -> _VariableSets:
+    def _linear(self, linear: _DependencyVariableSets, factor: _DependencyVariableSets) -> _DependencyVariableSets:
         """Return reads of a product: linear in some variables, with a factor of others; common ones are dependent."""
         return linear.with_minimum_kind(self._factor(factor)) | factor.with_minimum_kind(DependencyKind.DEPENDENT)
 
-    def _block(self, index: int, reads: dict[int, _VariableSets]) -> _VariableSets:
+    def _block(self, index: int, reads: dict[int, _DependencyVariableSets]) -> _DependencyVariableSets:
         """Return the reads of a block's solution: linear in the right side, ``dependent`` on matrix and body."""
         block = self._program.blocks[index]
         if block.kind == "newton":
@@ -569,7 +571,7 @@ class _DependencyPropagation:
             _unite_variable_sets(reads[node] for node in factor.operands),
         )
 
-    def iterate_named_dependencies(self, reads: _VariableSets) -> Iterator[ResultDependency]:
+    def iterate_named_dependencies(self, reads: _DependencyVariableSets) -> Iterator[ResultDependency]:
         """Yield the variables of a set."""
         rest = reads.any
         while rest:
@@ -583,9 +585,9 @@ class _DependencyPropagation:
             yield ResultDependency(group, index, kind)
 
 
-def _unite_variable_sets(several: Iterable[_VariableSets]) -> _VariableSets:
+def _unite_variable_sets(several: Iterable[_DependencyVariableSets]) -> _DependencyVariableSets:
     """Return everything that several results read, each variable with its strongest kind."""
-    result = _VariableSets()
+    result = _DependencyVariableSets()
     for reads in several:
         result |= reads
     return result

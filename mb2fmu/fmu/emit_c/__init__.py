@@ -29,7 +29,7 @@ from mb2fmu.fmu.emit_c.fmu_c_sources import (
     list_translation_units,
     translation_unit_has_derivatives,
 )
-from mb2fmu.fmu.emit_c.standalone_c_program import StandaloneInputSignals, emit_standalone_c_program
+from mb2fmu.fmu.emit_c.standalone_c_program import StandaloneProgramInputSignals, emit_standalone_c_program
 from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_wasm_component, emit_wasm_component_manifest
 from mb2fmu.fmu.emit_c.wasm_page_module_sources import emit_wasm_module_sources
 
@@ -38,7 +38,7 @@ __all__ = [
     "PROCESSOR_PROBE",
     "WIT_WORLD",
     "EquationSourceFiles",
-    "StandaloneInputSignals",
+    "StandaloneProgramInputSignals",
     "emit_batch_integrator",
     "emit_batch_library",
     "emit_cpu_feature_probe",

@@ -36,7 +36,7 @@ from mb2fmu.fmu.emit_c.code_loop_detection import (
     find_statement_loops,
 )
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART, SplitCFunction
-from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter
+from mb2fmu.fmu.emit_c.straight_line_printing import CFunctionBodyPrinter
 
 
 def print_function_with_loops(
@@ -60,7 +60,7 @@ def print_function_with_loops(
     memory = _arrange_storage(statements, find_statement_loops(graph, statements, addresses, least), addresses, outputs)
     if not memory.loops:
         return SplitCFunction(graph, signature, group_statements_by_size(statements, part), outputs, names).printed()
-    return _FunctionWithLoops(graph, signature, memory, outputs, names, part).printed()
+    return _CFunctionWithLoops(graph, signature, memory, outputs, names, part).printed()
 
 
 _MIN_COPIED_RESULTS = 4
@@ -74,7 +74,7 @@ _MAX_JOINED_ITERATIONS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _OperandAddress:
+class _LoopOperandAddress:
     """Place of an operand: ``array[first + step * turn]``."""
 
     array: str
@@ -83,7 +83,7 @@ class _OperandAddress:
 
 
 @dataclass(slots=True)
-class _LoopArray:
+class _CLoopArray:
     """The array of a loop.
 
     Attributes:
@@ -118,7 +118,7 @@ class _LoopArray:
         return (self.last - self.first + 1) * len(self.columns)
 
 
-class _LoopStorage:
+class _LoopValueStorage:
     """Places of the values of a function with loops.
 
     Args:
@@ -141,7 +141,7 @@ class _LoopStorage:
         self.loops = tuple(loops)
         self.addresses = addresses
         self.fixed: dict[int, tuple[int, ...]] = {}
-        self.operands: dict[int, list[list[_OperandAddress | None]]] = {}
+        self.operands: dict[int, list[list[_LoopOperandAddress | None]]] = {}
         self.size = 0
         self.angles: dict[SineCosineStatement, tuple[int, int]] = {}
         self._sines = self._cosines = 0
@@ -149,7 +149,7 @@ class _LoopStorage:
         for i, loop in enumerate(loops):
             self._loop_at[loop.first : loop.end] = i
         self._loop_of: list[int] = self._loop_at.tolist()
-        self._rows = [_LoopArray(loop, last=loop.turns - 1) for loop in loops]
+        self._rows = [_CLoopArray(loop, last=loop.turns - 1) for loop in loops]
         self._extra: dict[int, set[int]] = {}  # straight statement → places
         self._read: set[int] = set()  # nodes that something reads which does not move on
 
@@ -297,7 +297,7 @@ class _LoopStorage:
         arrays: dict[tuple[int, int], int],
         node: int,
         step: int,
-    ) -> _OperandAddress | None:
+    ) -> _LoopOperandAddress | None:
         """Return where a moving operand is read, with its step per turn; None if it stays where it is."""
         if step == 0:
             return None
@@ -307,14 +307,14 @@ class _LoopStorage:
         if kind != VALUE:
             arrays_of = {SINE: ("work", self._sines), COSINE: ("work", self._cosines), PREPARED: ("w", 0)}
             array, first = arrays_of.get(kind, (kind, 0))
-            return _OperandAddress(array, first + place, step)
+            return _LoopOperandAddress(array, first + place, step)
         owner = requests.get((place, step))
         if owner is None:
             return None
         if owner < 0:
-            return _OperandAddress("work", arrays[place, step], 1)
+            return _LoopOperandAddress("work", arrays[place, step], 1)
         rows = self._rows[owner]
-        return _OperandAddress("work", rows.place(place), step // rows.loop.period * len(rows.columns))
+        return _LoopOperandAddress("work", rows.place(place), step // rows.loop.period * len(rows.columns))
 
     def _fix(self) -> None:
         """Set the places in `work` of all values that loops and angles keep."""
@@ -338,11 +338,11 @@ class _LoopStorage:
         """Return the column of the array of a loop that a place in ``work`` is in."""
         return (place - self._rows[index].base) % len(self._rows[index].columns)
 
-    def list_turn_stores(self, index: int) -> list[tuple[int, _OperandAddress]]:
+    def list_turn_stores(self, index: int) -> list[tuple[int, _LoopOperandAddress]]:
         """Return the stores of one turn of a loop: (statement of the turn, place)."""
         rows = self._rows[index]
         width = len(rows.columns)
-        return [(j, _OperandAddress("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]
+        return [(j, _LoopOperandAddress("work", rows.place(rows.loop.first + j), width)) for j in sorted(rows.columns)]
 
 
 def _arrange_storage(
@@ -350,23 +350,23 @@ def _arrange_storage(
     loops: Sequence[DetectedCodeLoop],
     addresses: StatementValueAddresses,
     outputs: Sequence[tuple[str, int]],
-) -> _LoopStorage:
+) -> _LoopValueStorage:
     """Return memory for as many of the loops as can have one."""
     better: list[DetectedCodeLoop] | None = list(loops)
     while better is not None:
-        memory = _LoopStorage(statements, better, addresses)
+        memory = _LoopValueStorage(statements, better, addresses)
         better = memory.assign_storage_places(outputs)
     return memory
 
 
-class _FunctionWithLoops(SplitCFunction):
+class _CFunctionWithLoops(SplitCFunction):
     """Straight parts and loops, one after the other."""
 
     def __init__(
         self,
         graph: StatementScheduleGraph,
         signature: PrintedCFunctionSignature,
-        memory: _LoopStorage,
+        memory: _LoopValueStorage,
         outputs: Sequence[tuple[str, int]],
         names: CNameRegistry,
         part: int,
@@ -388,11 +388,11 @@ class _FunctionWithLoops(SplitCFunction):
         self._size = memory.size
         self._angles = memory.angles
 
-    def _body(self, i: int, places: dict[int, int]) -> FunctionBodyPrinter:
+    def _body(self, i: int, places: dict[int, int]) -> CFunctionBodyPrinter:
         """Return the body of a part: a loop's own, or straight code."""
         if i in self._loops:
             loop = self._loops[i]
-            return _LoopBodyPrinter(self._graph, self._signature, self._names, places, self._memory, loop)
+            return _CLoopBodyPrinter(self._graph, self._signature, self._names, places, self._memory, loop)
         return super()._body(i, places)
 
     def _weight(self, i: int) -> int:
@@ -411,7 +411,7 @@ class _FunctionWithLoops(SplitCFunction):
         loop = self._memory.loop_at(address[1])
         return loop if loop >= 0 else None
 
-    def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
+    def _store_outputs(self, body: CFunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Store results of a loop in a loop, where they would take as many lines as turns."""
         columns: dict[tuple[int, int, str], list[tuple[int, int, int]]] = {}
         for target, node in outputs:
@@ -444,7 +444,7 @@ def _find_even_runs(places: Sequence[tuple[int, int, int]]) -> list[list[tuple[i
     return runs
 
 
-class _LoopBodyPrinter(FunctionBodyPrinter):
+class _CLoopBodyPrinter(CFunctionBodyPrinter):
     """The lines of a part that is a loop.
 
     Args:
@@ -462,13 +462,13 @@ class _LoopBodyPrinter(FunctionBodyPrinter):
         signature: PrintedCFunctionSignature,
         names: CNameRegistry,
         places: dict[int, int],
-        memory: _LoopStorage,
+        memory: _LoopValueStorage,
         index: int,
     ) -> None:
         super().__init__(graph, signature, names, places)
         self._loop = memory.loops[index]
         self._statements = memory.statements
-        self._loaded: dict[_OperandAddress, str] = {}
+        self._loaded: dict[_LoopOperandAddress, str] = {}
         self._turn: list[str] = []
         for j in range(self._loop.period):
             self._add_turn(j, memory.operands[index][j])
@@ -482,7 +482,7 @@ class _LoopBodyPrinter(FunctionBodyPrinter):
         """Return the node that statement j computes in a turn."""
         return int(self._statements.nodes[self._loop.first + turn * self._loop.period + j])
 
-    def _add_turn(self, j: int, places: Sequence[_OperandAddress | None]) -> None:
+    def _add_turn(self, j: int, places: Sequence[_LoopOperandAddress | None]) -> None:
         """Print statement j for turn k; `places` says which operands move with k."""
         statement = self._statements[self._loop.first + j]
         assert isinstance(statement, OperationStatement), "loops have operations only"
@@ -494,7 +494,7 @@ class _LoopBodyPrinter(FunctionBodyPrinter):
         self._turn.append(f"{self._declared(statement.node, text)};")
         self._require_each(j)
 
-    def _moving(self, place: _OperandAddress) -> str:
+    def _moving(self, place: _LoopOperandAddress) -> str:
         """Return the local variable of an operand that moves, loaded once per turn."""
         name = self._loaded.get(place)
         if name is None:
@@ -502,7 +502,7 @@ class _LoopBodyPrinter(FunctionBodyPrinter):
             self._turn.append(f"const {self._signature.real_type} {name} = {self._at(place)};")
         return name
 
-    def _at(self, place: _OperandAddress) -> str:
+    def _at(self, place: _LoopOperandAddress) -> str:
         """Return the C text of an operand's element in turn k."""
         leaves = {op.name: array for op, array in self._signature.leaves.items()}
         array = leaves.get(place.array, place.array)

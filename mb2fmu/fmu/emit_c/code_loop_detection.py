@@ -151,10 +151,10 @@ def find_statement_loops(
     """
     if len(statements) <= _WINDOW_LENGTH:
         return []
-    return _LoopSearch(graph, statements, addresses, _MIN_SAVED_STATEMENTS if least is None else least).loops()
+    return _CodeLoopSearch(graph, statements, addresses, _MIN_SAVED_STATEMENTS if least is None else least).loops()
 
 
-class _LoopSearch:
+class _CodeLoopSearch:
     """Searches for loops.
 
     At each place the periods in question are the distances to the next places where the same kinds of statements begin.

@@ -215,7 +215,7 @@ def print_equation_functions(program: ScalarProgram, part: int = MAX_VALUES_PER_
     """
     functions = _motion_functions(program)
     first = len(program.entries["prepare"].results) + len(program.layout.memory)
-    printer = _EquationsPrinter(program, functions, first, part)
+    printer = _CEquationFunctionPrinter(program, functions, first, part)
     printed = [printer.print_preparation_function("equations_prepare", calculated=True)]
     for function in functions:
         whole = None
@@ -238,7 +238,7 @@ def print_compact_equation_functions(program: ScalarProgram) -> EquationFunction
     """
     functions = {function.signature.stem: function for function in _motion_functions(program)}
     first = len(program.entries["prepare"].results) + len(program.layout.memory)
-    printer = _EquationsPrinter(program, list(functions.values()), first, MAX_VALUES_PER_PART)
+    printer = _CEquationFunctionPrinter(program, list(functions.values()), first, MAX_VALUES_PER_PART)
     printed = {"prepare": printer.print_preparation_function("equations_prepare", calculated=True)}
     printed |= {name: printer.print_equation_function(function) for name, function in functions.items()}
     stages = [name for name in _SHARED_ENTRIES if name in functions and program.entries[name].results]
@@ -267,7 +267,7 @@ def print_derivative_functions(
     """
     seldom = len(native.program) > MIN_NODES_FOR_QUICK_COMPILATION
     functions = _derivative_functions(native, large=seldom)
-    printer = _EquationsPrinter(native.program, functions, motion.values, part, motion.failures)
+    printer = _CEquationFunctionPrinter(native.program, functions, motion.values, part, motion.failures)
     printed = [printer.print_preparation_function("equations_prepare_derivatives", seldom=seldom)]
     for function in functions:
         if native.column_colours is not None and function.signature.name == "equations_jacobian":
@@ -278,7 +278,7 @@ def print_derivative_functions(
     return printer.collect_printed_equations("derivatives", printed, motion.work)
 
 
-class _EquationsPrinter:
+class _CEquationFunctionPrinter:
     """Prints functions that share prepared values.
 
     Args:

@@ -29,7 +29,7 @@ from mb2fmu.fmu.emit_c.c_function_printing_records import (
     newton_work_size,
 )
 from mb2fmu.fmu.emit_c.straight_line_printing import (
-    FunctionBodyPrinter,
+    CFunctionBodyPrinter,
     format_function_declaration,
     format_function_definition,
     format_function_signature,
@@ -159,7 +159,7 @@ class SplitCFunction:
             parts.append(PrintedCFunctionPart(known, text, sum(weights[first:end])))
         return PrintedCFunction(name, self._calls(len(parts)), len(parts), tuple(parts), self._size, prototype)
 
-    def _bodies(self) -> list[FunctionBodyPrinter]:
+    def _bodies(self) -> list[CFunctionBodyPrinter]:
         """Print the parts; values that later parts read live in `work`, in places free again after the last read."""
         last = {node: end for node, end in self._last_reads().items() if node not in self._fixed}
         places = self._place_factors() | {node: each[0] for node, each in self._fixed.items()}
@@ -184,9 +184,9 @@ class SplitCFunction:
             bodies.append(body)
         return bodies
 
-    def _body(self, i: int, places: dict[int, int]) -> FunctionBodyPrinter:
+    def _body(self, i: int, places: dict[int, int]) -> CFunctionBodyPrinter:
         """Return the statements of a part, without what it stores for others."""
-        body = FunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
+        body = CFunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
         for statement in self._parts[i]:
             body.add(statement)
             if isinstance(statement, SineCosineStatement) and statement in self._angles:
@@ -200,7 +200,7 @@ class SplitCFunction:
         """Return the weight of a part, by which parts are made of equal size."""
         return count_statement_values(self._parts[i])
 
-    def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
+    def _store_outputs(self, body: CFunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Print the stores of a part's outputs."""
         for target, node in outputs:
             body.store(target, node)

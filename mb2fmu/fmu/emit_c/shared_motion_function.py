@@ -17,7 +17,7 @@ from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.compiler.program.statement_schedule import FactorizationStatement, Statement, StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunction, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.long_function_splitting import SplitCFunction
-from mb2fmu.fmu.emit_c.straight_line_printing import FunctionBodyPrinter, format_function_signature
+from mb2fmu.fmu.emit_c.straight_line_printing import CFunctionBodyPrinter, format_function_signature
 
 STAGE_ARGUMENT = "stage"
 """The last argument: the last stage that is wanted."""
@@ -59,7 +59,7 @@ def print_shared_motion_function(
         computed = [node for statement in stages[-1] for node in statement.defines]
         known = known.copy()
         known[computed] = True
-    shared = _StagedFunction(graph, signature, stages, outputs, names).printed()
+    shared = _StagedFunctionPart(graph, signature, stages, outputs, names).printed()
     callers, begin = {}, 0
     for number, (entry, own) in enumerate(entries.items()):
         count = len(graph.program.entries[entry].results)
@@ -110,7 +110,7 @@ def _print_calling_function(
     return PrintedCFunction(own.name, "\n".join(lines), count, work=shared.work + size)
 
 
-class _StagedFunction(SplitCFunction):
+class _StagedFunctionPart(SplitCFunction):
     """One part, in stages.
 
     Args:
@@ -134,10 +134,10 @@ class _StagedFunction(SplitCFunction):
         self._stages = stages
         self._stored = outputs
 
-    def _body(self, i: int, places: dict[int, int]) -> FunctionBodyPrinter:
+    def _body(self, i: int, places: dict[int, int]) -> CFunctionBodyPrinter:
         """Return the statements, each stage with what it stores and a way out behind it."""
         assert i == 0, "there is one part"
-        body = FunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
+        body = CFunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
         for number, (statements, outputs) in enumerate(zip(self._stages, self._stored, strict=True)):
             for statement in statements:
                 body.add(statement)
@@ -146,5 +146,5 @@ class _StagedFunction(SplitCFunction):
             body.print_early_return(STAGE_ARGUMENT, number)
         return body
 
-    def _store_outputs(self, body: FunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
+    def _store_outputs(self, body: CFunctionBodyPrinter, outputs: Sequence[tuple[str, int]]) -> None:
         """Store nothing behind the stages: each has stored its own."""

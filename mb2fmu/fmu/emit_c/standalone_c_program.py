@@ -27,7 +27,7 @@ _FMI_ONLY_FILES = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class StandaloneInputSignals:
+class StandaloneProgramInputSignals:
     """Inputs of the experiment in ``main``, held over each step.
 
     Attributes:
@@ -46,7 +46,7 @@ class StandaloneInputSignals:
 
 
 @dataclass(frozen=True, slots=True)
-class _StandaloneVariable:
+class _StandaloneProgramVariable:
     """One number of x, r, p or y: its name, unit, start value, and an output's source."""
 
     name: str
@@ -57,7 +57,7 @@ class _StandaloneVariable:
 
 
 def emit_standalone_c_program(
-    native: ProgramWithDerivatives, interface: FmuInterface, experiment: StandaloneInputSignals
+    native: ProgramWithDerivatives, interface: FmuInterface, experiment: StandaloneProgramInputSignals
 ) -> InMemoryFileTree:
     """Print the code.
 
@@ -112,16 +112,16 @@ def form_standalone_template_values(interface: FmuInterface) -> dict[str, object
     }
 
 
-def _list_variables_of_source(interface: FmuInterface, source: str) -> Sequence[_StandaloneVariable]:
+def _list_variables_of_source(interface: FmuInterface, source: str) -> Sequence[_StandaloneProgramVariable]:
     """Return the variables of one source, in the order of their indices."""
     found = sorted((v for v in interface.variables if v.source == source), key=lambda variable: variable.index)
-    return [_StandaloneVariable(v.name, v.unit, float(v.start or 0.0)) for v in found]
+    return [_StandaloneProgramVariable(v.name, v.unit, float(v.start or 0.0)) for v in found]
 
 
-def list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneVariable]:
+def list_model_outputs(interface: FmuInterface) -> Sequence[_StandaloneProgramVariable]:
     """Return the model's outputs in declared order, each with the level that computes it; states are left out."""
     return [
-        _StandaloneVariable(v.name, v.unit, source=str(v.source).upper(), index=v.index)
+        _StandaloneProgramVariable(v.name, v.unit, source=str(v.source).upper(), index=v.index)
         for v in interface.variables
         if v.causality == "output" and v.source in ("position", "velocity", "acceleration")
     ]

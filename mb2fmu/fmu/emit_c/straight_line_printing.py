@@ -25,7 +25,7 @@ from mb2fmu.model.scalar_operation_table import OPERATIONS
 
 
 def format_function_definition(
-    prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[FunctionBodyPrinter]
+    prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[CFunctionBodyPrinter]
 ) -> str:
     """Return a function with the lines of one or several bodies; it ends with return 0."""
     lines = bodies[0].lines
@@ -62,7 +62,7 @@ def format_function_signature(prefix: str, name: str, parameters: Sequence[str])
     return "\n".join([*lines, line.rstrip()])
 
 
-class FunctionBodyPrinter:
+class CFunctionBodyPrinter:
     """The lines of one function.
 
     Args:

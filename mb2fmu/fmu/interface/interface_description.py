@@ -262,7 +262,7 @@ def form_fmu_interface(
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
     native = target.backend == "native"
     solver = _choose_solver_settings(definition.experiment, target)
-    variables = tuple(_VariableDescriber(definition, equations, program).variables(1 if target.fmi == "3" else 0))
+    variables = tuple(_FmuVariableDescriber(definition, equations, program).variables(1 if target.fmi == "3" else 0))
     types: tuple[TypeDefinition, ...] = ()
     if native:
         variables, types = _declare_types(
@@ -312,7 +312,7 @@ def _form_instantiation_token(interface: FmuInterface, program: ScalarProgram) -
     return str(uuid.UUID(bytes=digest.digest()[:16], version=5))
 
 
-class _VariableDescriber:
+class _FmuVariableDescriber:
     """Makes the variables, one kind after the other."""
 
     def __init__(self, definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram) -> None:

@@ -34,7 +34,7 @@ _KINDS_BY_GENERALITY: tuple[FmiDependencyKind, ...] = ("constant", "fixed", "tun
 
 
 @dataclass(frozen=True, slots=True)
-class StructureUnknown:
+class FmiUnknown:
     """One element of the model structure.
 
     Attributes:
@@ -57,10 +57,10 @@ class StructureUnknown:
 class ModelStructure:
     """``ModelStructure`` of the description file."""
 
-    outputs: tuple[StructureUnknown, ...]
-    derivatives: tuple[StructureUnknown, ...]
-    initial_unknowns: tuple[StructureUnknown, ...]
-    event_indicators: tuple[StructureUnknown, ...] = ()
+    outputs: tuple[FmiUnknown, ...]
+    derivatives: tuple[FmiUnknown, ...]
+    initial_unknowns: tuple[FmiUnknown, ...]
+    event_indicators: tuple[FmiUnknown, ...] = ()
 
 
 def assign_variable_numbers(interface: FmuInterface) -> dict[str, int]:
@@ -94,22 +94,22 @@ def form_model_structure(interface: FmuInterface) -> ModelStructure:
     later_lists = {key: seen(on) for key, on in lists.items()}
     start_lists = {key: seen_at_start(on) for key, on in lists.items()}
 
-    def later(variable: FmuVariable) -> StructureUnknown:
+    def later(variable: FmuVariable) -> FmiUnknown:
         own = itself.get(variable.name)
-        return StructureUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
+        return FmiUnknown(numbers[variable.name], *(seen(own) if own else later_lists[id(variable.dependencies)]))
 
-    def at_start(variable: FmuVariable) -> StructureUnknown:
+    def at_start(variable: FmuVariable) -> FmiUnknown:
         """Return a variable as an initial unknown with its dependencies."""
         if variable.start_dependencies:
             # What a switch looks at has no constant factor: q mod 2 pi jumps where q does not.
             looked_at = {item.on for item in variable.start_dependencies}
             others = tuple(item for item in variable.dependencies if item.on not in looked_at)
             further = tuple(replace(item, kind="dependent") for item in variable.start_dependencies)
-            return StructureUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
-        return StructureUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
+            return FmiUnknown(numbers[variable.name], *seen_at_start((*others, *further)))
+        return FmiUnknown(numbers[variable.name], *start_lists[id(variable.dependencies)])
 
-    def start_of(name: str) -> StructureUnknown:
-        return StructureUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
+    def start_of(name: str) -> FmiUnknown:
+        return FmiUnknown(0, *seen_at_start(itself[name])) if name in itself else at_start(variables[name])
 
     variables = {variable.name: variable for variable in interface.variables}
     arrays = [array for array in interface.arrays if array.causality == "output"]
@@ -148,10 +148,10 @@ def _is_initial_unknown(variable: FmuVariable) -> bool:
     return is_result and variable.initial in ("calculated", "approx")
 
 
-def _unite_element_dependencies(array: FmuArray, elements: list[StructureUnknown]) -> StructureUnknown:
+def _unite_element_dependencies(array: FmuArray, elements: list[FmiUnknown]) -> FmiUnknown:
     """Return the dependencies of arrays: the union of those of their elements."""
     on = [pair for each in elements for pair in zip(each.dependencies, each.kinds, strict=True)]
-    return StructureUnknown(array.value_reference, *_number_dependencies(on))
+    return FmiUnknown(array.value_reference, *_number_dependencies(on))
 
 
 def _number_dependencies(on: list[tuple[int, FmiDependencyKind]]) -> _NumberedDependencies:

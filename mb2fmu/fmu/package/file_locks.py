@@ -18,7 +18,7 @@ _LOCKED_BYTE = 1 << 30
 """On Windows locked bytes cannot be read: the lock is on one behind the text."""
 
 
-class LockHeldError(Exception):
+class FileLockHeldError(Exception):
     """Another process holds the lock; the message is the text that it wrote into the lock's file."""
 
 
@@ -47,12 +47,12 @@ def acquire_lock_without_waiting(path: Path, holder: str) -> Iterator[None]:
         holder: Who holds it, for others to read.
 
     Raises:
-        LockHeldError: If another process, or another call in this one, has it.
+        FileLockHeldError: If another process, or another call in this one, has it.
     """
     while True:
         with _open_lock_file(path) as handle:
             if not _acquire_at_once(handle):
-                raise LockHeldError(_read_holder(handle))
+                raise FileLockHeldError(_read_holder(handle))
             if _is_same_file(handle, path):
                 with _remove_lock_file_after(path):
                     os.ftruncate(handle, 0)

@@ -15,10 +15,10 @@ from mb2fmu.fmu.runner.co_simulation_event_search import EventLocatingInstance
 from mb2fmu.fmu.runner.fmpy_instances import (
     FMI_STATUS_NAMES,
     INSTANCE_CLASSES,
-    Fmi2CoSimulation,
-    Fmi2ModelExchange,
-    Fmi3CoSimulation,
-    Fmi3ModelExchange,
+    Fmi2CoSimulationInstance,
+    Fmi2ModelExchangeInstance,
+    Fmi3CoSimulationInstance,
+    Fmi3ModelExchangeInstance,
     FmuMessageLog,
 )
 
@@ -117,7 +117,7 @@ class ApiCallSession:
 
     def do_moment(self, time: float, states: dict[str, float], inputs: list[int], values: list[float]) -> None:
         """Set Model Exchange to a time in s, with some states (by their place) and inputs."""
-        assert isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange)
+        assert isinstance(self._instance, Fmi2ModelExchangeInstance | Fmi3ModelExchangeInstance)
         self._instance.set_time_and_states(time, {int(k): value for k, value in states.items()})
         self._instance.set(inputs, values)
 
@@ -127,7 +127,7 @@ class ApiCallSession:
 
     def do_nominals(self) -> list[float]:
         """Return the nominal values of the states that Model Exchange hands out."""
-        assert isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange)
+        assert isinstance(self._instance, Fmi2ModelExchangeInstance | Fmi3ModelExchangeInstance)
         return self._instance.nominals()
 
     def do_tune(self, references: list[int], values: list[float]) -> None:
@@ -151,7 +151,7 @@ class ApiCallSession:
 
     def do_ramp(self, references: list[int], rates: list[float]) -> None:
         """Let inputs of Co-Simulation change at rates per s from here on."""
-        assert isinstance(self._instance, Fmi2CoSimulation)
+        assert isinstance(self._instance, Fmi2CoSimulationInstance)
         self._instance.set_ramps(references, rates)
 
     def do_put(self, kind: str, references: list[int], values: list[Any]) -> None:
@@ -168,7 +168,7 @@ class ApiCallSession:
 
     def do_adjoint(self, unknowns: list[int], knowns: list[int], seeds: list[list[float]]) -> list[list[float]]:
         """Return adjoint derivatives, one row per seed."""
-        assert isinstance(self._instance, Fmi3CoSimulation)
+        assert isinstance(self._instance, Fmi3CoSimulationInstance)
         return [self._instance.adjoint(unknowns, knowns, seed) for seed in seeds]
 
     def do_slopes(self, references: list[int], order: int) -> list[float]:
@@ -185,7 +185,7 @@ class ApiCallSession:
     ) -> list[list[float]]:
         """Return x' at a point (Model Exchange: as returned; Co-Simulation: variables that hold it), and outputs."""
         self._instance.initialize(point, inputs)
-        if isinstance(self._instance, Fmi2ModelExchange | Fmi3ModelExchange):
+        if isinstance(self._instance, Fmi2ModelExchangeInstance | Fmi3ModelExchangeInstance):
             x_dot = self._instance.derivatives(point["begin"], states)
         else:
             x_dot = list(self._instance.get(references))

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, Fmi2ModelExchange, Fmi3CoSimulation, Fmi3ModelExchange
+from mb2fmu.fmu.runner.fmpy_instances import (
+    Fmi2CoSimulationInstance,
+    Fmi2ModelExchangeInstance,
+    Fmi3CoSimulationInstance,
+    Fmi3ModelExchangeInstance,
+)
 
 _BRACKET_GROWTH = 8.0
 
@@ -23,8 +28,10 @@ class EventLocatingInstance:
         serializes: Whether states before events become bytes and are read again: modes and memory are in them, too.
     """
 
-    def __init__(self, instance: Fmi2CoSimulation | Fmi3CoSimulation, read: list[int], *, serializes: bool) -> None:
-        assert not isinstance(instance, Fmi2ModelExchange | Fmi3ModelExchange)
+    def __init__(
+        self, instance: Fmi2CoSimulationInstance | Fmi3CoSimulationInstance, read: list[int], *, serializes: bool
+    ) -> None:
+        assert not isinstance(instance, Fmi2ModelExchangeInstance | Fmi3ModelExchangeInstance)
         self._instance, self._read, self._serializes = instance, read, serializes
         self._kept: list[tuple[float, Any]] = []
 

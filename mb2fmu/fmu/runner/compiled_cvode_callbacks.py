@@ -13,7 +13,7 @@ from fmpy.sundials.libraries import sundials_cvode
 from fmpy.sundials.nvector_serial import N_VectorContent_Serial
 
 
-class _FmuFunctions(ctypes.Structure):
+class _FmuFunctionsStruct(ctypes.Structure):
     """As ``struct fmu_functions`` of ``cvode_callbacks.c``."""
 
     _fields_ = [
@@ -45,7 +45,7 @@ class CompiledCvodeCallbacks:
         version = request["version"]
         names = ("SetTime", "SetContinuousStates", "GetEventIndicators")
         set_time, set_states, get_indicators = (_address(getattr(fmu.dll, f"fmi{version}{name}")) for name in names)
-        self._functions = _FmuFunctions(
+        self._functions = _FmuFunctionsStruct(
             instance=fmu.component, set_time=set_time, set_states=set_states, get_indicators=get_indicators,
             get_derivatives=_address(getattr(fmu.dll, _DERIVATIVE_FUNCTIONS[version])),
             states=request["states"], indicators=request["indicators"],

@@ -1,6 +1,6 @@
 /* What CVODE asks of a Model Exchange FMU: x' and event indicators at a time and states, without Python in between.
  *
- * The twin of _CvodeWithFailures in fmpy_instances.py, which sets the functions of the FMU.
+ * The twin of _FailureAwareCvodeSolver in fmpy_instances.py, which sets the functions of the FMU.
  */
 
 #include <stddef.h>

@@ -17,7 +17,7 @@ def encode_array_element_reference(array: int, place: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayElementMap:
+class Fmi3ArrayElementMap:
     """References, and the variables of the FMU that hold their values.
 
     Attributes:
@@ -42,7 +42,7 @@ class ArrayElementMap:
         return values
 
 
-def locate_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -> ArrayElementMap | None:
+def locate_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -> Fmi3ArrayElementMap | None:
     """Return the places of array elements; None if all are scalars.
 
     Args:
@@ -60,4 +60,4 @@ def locate_array_elements(references: Sequence[int], sizes: Mapping[int, int]) -
             variables.append(variable)
             size += sizes[variable] if which else 1
         places.append(begin[variable] + max(0, which - 1))
-    return ArrayElementMap(tuple(variables), size, tuple(places))
+    return Fmi3ArrayElementMap(tuple(variables), size, tuple(places))

@@ -71,10 +71,10 @@ class CvodeIntegration:
         fmu.enterContinuousTimeMode()
         self._solver = self._make_solver()
 
-    def _make_solver(self) -> _CvodeWithFailures:
+    def _make_solver(self) -> _FailureAwareCvodeSolver:
         """Return CVODE at the FMU's states and time."""
         fmu, library = self._fmu, self._request.get("cvode_callbacks")
-        return _CvodeWithFailures(
+        return _FailureAwareCvodeSolver(
             compiled=CompiledCvodeCallbacks(library, fmu, self._request) if library else None,
             nx=self._request["states"],
             nz=self._request["indicators"],
@@ -154,7 +154,7 @@ _VECTOR_CONTENT: Any = N_VectorContent_Serial._type_
 """What such a pointer points to."""
 
 
-class _CvodeWithFailures(CVodeSolver):  # type: ignore[misc]
+class _FailureAwareCvodeSolver(CVodeSolver):  # type: ignore[misc]
     """CVODE, which learns of FMUs that give no derivatives or indicators.
 
     An exception in a callback is lost: CVODE would go on with the values that lay there before. After Discard a shorter
@@ -291,7 +291,7 @@ class FmpyInstance:
         self.free()
 
 
-class Fmi2CoSimulation(FmpyInstance):
+class Fmi2CoSimulationInstance(FmpyInstance):
     """An FMI 2.0 Co-Simulation instance."""
 
     def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
@@ -360,7 +360,7 @@ class Fmi2CoSimulation(FmpyInstance):
         return list(self._fmu.getRealOutputDerivatives(references, [order] * len(references)))
 
 
-class Fmi3CoSimulation(FmpyInstance):
+class Fmi3CoSimulationInstance(FmpyInstance):
     """An FMI 3.0 Co-Simulation instance."""
 
     def __init__(self, request: dict[str, Any], log: FmuMessageLog) -> None:
@@ -528,7 +528,7 @@ class ModelExchangeInstance(FmpyInstance):
         return self._integration.advance(begin, begin + size)
 
 
-class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
+class Fmi2ModelExchangeInstance(ModelExchangeInstance, Fmi2CoSimulationInstance):
     """An FMI 2.0 Model Exchange instance, and its integrator."""
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
@@ -546,7 +546,7 @@ class Fmi2ModelExchange(ModelExchangeInstance, Fmi2CoSimulation):
         )  # fmt: skip
 
 
-class Fmi3ModelExchange(ModelExchangeInstance, Fmi3CoSimulation):
+class Fmi3ModelExchangeInstance(ModelExchangeInstance, Fmi3CoSimulationInstance):
     """An FMI 3.0 Model Exchange instance, and its integrator."""
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> Any:
@@ -601,9 +601,9 @@ def _remember_signatures(fmpy_class: type) -> None:
             vars(function)["__signature__"] = inspect.signature(function)
 
 
-INSTANCE_CLASSES: dict[tuple[str, int], type[Fmi2CoSimulation | Fmi3CoSimulation]] = {
-    ("CoSimulation", 2): Fmi2CoSimulation,
-    ("CoSimulation", 3): Fmi3CoSimulation,
-    ("ModelExchange", 2): Fmi2ModelExchange,
-    ("ModelExchange", 3): Fmi3ModelExchange,
+INSTANCE_CLASSES: dict[tuple[str, int], type[Fmi2CoSimulationInstance | Fmi3CoSimulationInstance]] = {
+    ("CoSimulation", 2): Fmi2CoSimulationInstance,
+    ("CoSimulation", 3): Fmi3CoSimulationInstance,
+    ("ModelExchange", 2): Fmi2ModelExchangeInstance,
+    ("ModelExchange", 3): Fmi3ModelExchangeInstance,
 }

@@ -56,9 +56,9 @@ __all__ = [
     "MotionObservables",
     "MotionVariables",
     "OutputExpression",
-    "StartValueKind",
     "SymbolAssignment",
     "Treatment",
+    "VariableStartKind",
     "VelocityConstraints",
 ]
 
@@ -169,7 +169,7 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class StartValueKind:
+class VariableStartKind:
     """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
 
     symbol: sm.Symbol
@@ -219,7 +219,7 @@ class MotionVariables:
     r: tuple[sm.Symbol, ...] = ()
     calculated_parameters: tuple[SymbolAssignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
-    start: tuple[StartValueKind, ...] = ()
+    start: tuple[VariableStartKind, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

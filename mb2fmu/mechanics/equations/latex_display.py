@@ -16,7 +16,7 @@ DIMENSION, LONG, ROWS = 6, 400, 12
 """Largest matrix that is written out, longest entry (characters), most rows of a part."""
 
 
-class _EquationPrinter(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
+class _LatexEquationPrinter(LatexPrinter):  # type: ignore[misc]  # SymPy has no types
     """LaTeX printer that sets names of several letters upright: in italics they look like a product."""
 
     def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
@@ -34,7 +34,7 @@ def _upright_word(match: re.Match[str]) -> str:
 
 def _format_symbol(symbol: sm.Expr) -> str:
     """Return a symbol as LaTeX."""
-    return str(_EquationPrinter().doprint(symbol))
+    return str(_LatexEquationPrinter().doprint(symbol))
 
 
 @notebook_display_registry.render_latex.register
@@ -46,7 +46,7 @@ def _format_equations_as_latex(equations: EquationsOfMotion) -> str:
     """
     e = equations
     dots = {dot: rf"\dot{{{_format_symbol(speed)}}}" for speed, dot in zip(e.u, e.u_dot, strict=True)}
-    printer = _EquationPrinter({"symbol_names": dots, "order": "none"})
+    printer = _LatexEquationPrinter({"symbol_names": dots, "order": "none"})
 
     def format_latex(expression: Any) -> str:
         """Return an expression in LaTeX, or dots if it is long."""

@@ -15,7 +15,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     Method,
     OutputExpression,
-    StartValueKind,
+    VariableStartKind,
 )
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.formulations.energies.energy_and_power import form_energy_balance
@@ -85,10 +85,10 @@ def assemble_equations(
     )
 
 
-def _start_values(m: Mechanism) -> tuple[StartValueKind, ...]:
+def _start_values(m: Mechanism) -> tuple[VariableStartKind, ...]:
     """Return each coordinate and speed with its kind of start value: fixed or guess."""
     kinds = [*(c.kind for c in m.declared.coordinates), *(s.kind for s in m.declared.speeds)]
-    return tuple(StartValueKind(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
+    return tuple(VariableStartKind(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 
 
 def _needs_multipliers(

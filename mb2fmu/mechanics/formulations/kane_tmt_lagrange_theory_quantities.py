@@ -76,7 +76,7 @@ def form_theory_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contra
     Raises:
         FormulationError: With every kind that there is not, or that this mechanism does not have.
     """
-    theory = _TheorySections(mechanism)
+    theory = _TheorySectionBuilder(mechanism)
     faults, formed_sections = [], []
     for kind in dict.fromkeys(kinds):
         if kind not in SECTION_TITLES:
@@ -93,7 +93,7 @@ def form_theory_quantities(mechanism: Mechanism, kinds: Sequence[str], *, contra
     rate_kinds = [kind for kind in dict.fromkeys(kinds) if kind in _RATE_KINDS]
     if not rate_kinds:
         return quantities
-    rate_theory = _TheorySections(
+    rate_theory = _TheorySectionBuilder(
         mechanism, {item.symbol.name for item in quantities.intermediates if isinstance(item, SymbolAssignment)}
     )
     rate_sections = [rate_theory.form_section(kind) for kind in rate_kinds]
@@ -114,7 +114,7 @@ def _describe_available_kinds(m: Mechanism) -> str:
     return "show lagrange" if m.is_lagrangian_only else "show partial-velocities, generalized-active-forces"
 
 
-class _TheorySections:
+class _TheorySectionBuilder:
     """Forms the sections of one mechanism; common quantities are named once."""
 
     def __init__(self, mechanism: Mechanism, taken_names: Iterable[str] = ()) -> None:

@@ -53,7 +53,7 @@ def collect_mechanics_expressions(
             MechanicsExpression(place, "load", expression)
             for place, expression in mechanics.list_added_load_expressions()
         ]
-    collector = _ExpressionCollector(mechanics)
+    collector = _MechanicsExpressionCollector(mechanics)
     for body in mechanics_source.bodies(mechanics):
         collector.note_body(body)
     for load in mechanics_source.loads(mechanics):
@@ -78,7 +78,7 @@ def collect_mechanics_expressions(
     return collector.found
 
 
-class _ExpressionCollector:
+class _MechanicsExpressionCollector:
     """Follows vectors to their frames and points, and these to the ground."""
 
     def __init__(self, mechanics: Mechanics) -> None:

@@ -52,7 +52,7 @@ _CONSTRAINT_PLACES = ("holonomic constraint", "velocity constraint")
 _MAX_SHOWN_LENGTH = 60  # characters of an expression in a remedy
 
 
-class _KnownSymbols:
+class _ModelSymbolsByKind:
     """Symbols by what they are."""
 
     def __init__(self, model: Model) -> None:
@@ -93,7 +93,7 @@ def find_symbol_faults(model: Model, uses: Iterable[MechanicsExpression]) -> lis
         model: The model.
         uses: The expressions of its mechanics.
     """
-    known = _KnownSymbols(model)
+    known = _ModelSymbolsByKind(model)
     occurrences = [_ExpressionOccurrence(use.place, use.role, use.expression, model.where) for use in uses]
     occurrences += _declared_expressions(model)
     lists = _SymbolFaultCollector(known, lagrange=isinstance(model.mechanics, LagrangesMethod))
@@ -132,7 +132,7 @@ def _event_expressions(model: Model) -> Iterator[_ExpressionOccurrence]:
 class _SymbolFaultCollector:
     """Gathers (what is wrong, symbol) → places, so that a symbol used ten times is reported once."""
 
-    def __init__(self, known: _KnownSymbols, *, lagrange: bool) -> None:
+    def __init__(self, known: _ModelSymbolsByKind, *, lagrange: bool) -> None:
         self.known = known
         self.lagrange = lagrange
         self.places: dict[tuple[str, str], list[_ExpressionOccurrence]] = {}

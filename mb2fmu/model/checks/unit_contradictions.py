@@ -12,7 +12,7 @@ from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressi
 from mb2fmu.model.checks.mechanics_units import ENERGY, format_unit_exponents, require_expression_units
 from mb2fmu.model.checks.unit_exponent_equations import (
     Exponents,
-    ExpressionUnitForm,
+    ExpressionUnitWithUnknowns,
     UnitContradiction,
     UnitExponentEquations,
     are_commensurable_units,
@@ -97,7 +97,7 @@ def _list_declared_expressions(definition: CheckedModel) -> Iterator[tuple[str, 
         if parameter.calculated:
             yield f"parameter {parameter.name}", sm.sympify(parameter.value), _read_unit(parameter.unit)
     for state in definition.auxiliary_states:
-        rate = (ExpressionUnitForm(_read_unit(state.unit)) + ExpressionUnitForm(exponents(s=-1))).known
+        rate = (ExpressionUnitWithUnknowns(_read_unit(state.unit)) + ExpressionUnitWithUnknowns(exponents(s=-1))).known
         yield f"the derivative of {state.name}", sm.sympify(state.derivative), rate
     if definition.potential_energy is not None:
         yield "the potential energy", definition.potential_energy, ENERGY

@@ -56,7 +56,7 @@ def _is_zero(difference: Exponents) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionUnitForm:
+class ExpressionUnitWithUnknowns:
     """The unit of an expression: a constant part, and multiples of unknown units.
 
     Attributes:
@@ -67,18 +67,20 @@ class ExpressionUnitForm:
     known: Exponents = ZERO
     unknowns: Mapping[Hashable, Fraction] = field(default_factory=dict)
 
-    def __add__(self, other: ExpressionUnitForm) -> ExpressionUnitForm:
+    def __add__(self, other: ExpressionUnitWithUnknowns) -> ExpressionUnitWithUnknowns:
         """The unit of a product."""
         unknowns = dict(self.unknowns)
         for key, factor in other.unknowns.items():
             unknowns[key] = unknowns.get(key, Fraction(0)) + factor
         known = tuple(a + b for a, b in zip(self.known, other.known, strict=True))
-        return ExpressionUnitForm(known, {key: f for key, f in unknowns.items() if f})
+        return ExpressionUnitWithUnknowns(known, {key: f for key, f in unknowns.items() if f})
 
-    def scale(self, factor: Exponent) -> ExpressionUnitForm:
+    def scale(self, factor: Exponent) -> ExpressionUnitWithUnknowns:
         """The unit of a power."""
         known = tuple(factor * each if each else 0 for each in self.known)
-        return ExpressionUnitForm(known, {key: factor * each for key, each in self.unknowns.items()} if factor else {})
+        return ExpressionUnitWithUnknowns(
+            known, {key: factor * each for key, each in self.unknowns.items()} if factor else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class UnitContradiction:
     expression: str
     difference: Exponents
     earlier: str
-    sides: tuple[ExpressionUnitForm, ExpressionUnitForm]
+    sides: tuple[ExpressionUnitWithUnknowns, ExpressionUnitWithUnknowns]
     symbols: frozenset[Hashable]
     of_terms: bool
 
@@ -109,16 +111,20 @@ class UnitExponentEquations:
 
     def __init__(self) -> None:
         self.rows: dict[
-            Hashable, tuple[ExpressionUnitForm, str]
+            Hashable, tuple[ExpressionUnitWithUnknowns, str]
         ] = {}  # pivot → its unit as a form in free unknowns, place
         self.contradictions: list[UnitContradiction] = []
         self._opaque = 0
-        self._fractions: list[ExpressionUnitForm] = []
-        self._integers: list[ExpressionUnitForm] = []
+        self._fractions: list[ExpressionUnitWithUnknowns] = []
+        self._integers: list[ExpressionUnitWithUnknowns] = []
         self._contradicted: set[Hashable] = set()
 
     def require_equal(
-        self, one: ExpressionUnitForm, other: ExpressionUnitForm, place: str = "", expression: sm.Basic = sm.S.Zero
+        self,
+        one: ExpressionUnitWithUnknowns,
+        other: ExpressionUnitWithUnknowns,
+        place: str = "",
+        expression: sm.Basic = sm.S.Zero,
     ) -> bool:
         """Require equal units; a requirement without a place is a wish that is dropped where it contradicts.
 
@@ -131,17 +137,17 @@ class UnitExponentEquations:
                 self._note_contradiction(one, other, place, expression)
             return _is_zero(rest.known)
         pivot, factor = min(rest.unknowns.items(), key=lambda item: (not _is_opaque(item[0]), str(item[0])))
-        others = ExpressionUnitForm(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
+        others = ExpressionUnitWithUnknowns(rest.known, {key: f for key, f in rest.unknowns.items() if key != pivot})
         solved = others.scale(-1 / factor)
         for key, (form, where) in list(self.rows.items()):
             if pivot in form.unknowns:
-                without = ExpressionUnitForm(form.known, {k: f for k, f in form.unknowns.items() if k != pivot})
+                without = ExpressionUnitWithUnknowns(form.known, {k: f for k, f in form.unknowns.items() if k != pivot})
                 self.rows[key] = (without + solved.scale(form.unknowns[pivot]), where)
         self.rows[pivot] = (solved, place)
         return True
 
     def _note_contradiction(
-        self, one: ExpressionUnitForm, other: ExpressionUnitForm, place: str, expression: sm.Basic
+        self, one: ExpressionUnitWithUnknowns, other: ExpressionUnitWithUnknowns, place: str, expression: sm.Basic
     ) -> None:
         """Note that two units differ, unless that follows from a contradiction that is noted already."""
         symbols = frozenset(key for key in (*one.unknowns, *other.unknowns) if not _is_opaque(key))
@@ -158,7 +164,7 @@ class UnitExponentEquations:
 
     def unit_of(self, symbol: Hashable) -> Exponents | None:
         """Return a symbol's exponents; None where they are free."""
-        form = self._reduce(ExpressionUnitForm(ZERO, {symbol: Fraction(1)}))
+        form = self._reduce(ExpressionUnitWithUnknowns(ZERO, {symbol: Fraction(1)}))
         return None if form.unknowns else form.known
 
     def unit_of_expression(self, expression: sm.Basic) -> Exponents | None:
@@ -170,41 +176,45 @@ class UnitExponentEquations:
         """Require that an expression has a unit; a bare number has it."""
         form = self.form_unit(expression, place)
         if unit == ZERO or not _is_bare_number(form):
-            self.require_equal(form, ExpressionUnitForm(unit), place, expression)
+            self.require_equal(form, ExpressionUnitWithUnknowns(unit), place, expression)
 
-    def form_unit(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
+    def form_unit(self, expression: sm.Basic, place: str) -> ExpressionUnitWithUnknowns:
         """Return the unit of an expression; its sums and functions give equations on the way."""
         if isinstance(expression, sm.Number):
             return self._number(expression)
         if isinstance(expression, sm.Symbol):
             time = expression == dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-            return ExpressionUnitForm(exponents(s=1)) if time else ExpressionUnitForm(ZERO, {expression: Fraction(1)})
+            return (
+                ExpressionUnitWithUnknowns(exponents(s=1))
+                if time
+                else ExpressionUnitWithUnknowns(ZERO, {expression: Fraction(1)})
+            )
         if isinstance(expression, sm.NumberSymbol | Boolean):  # symbols are Boolean, too: they come before
             self._conditions(expression, place)
-            return ExpressionUnitForm()
+            return ExpressionUnitWithUnknowns()
         if isinstance(expression, sm.Derivative):
-            return self.form_unit(expression.expr, place) + ExpressionUnitForm(
+            return self.form_unit(expression.expr, place) + ExpressionUnitWithUnknowns(
                 exponents(s=-expression.derivative_count)
             )
         if isinstance(expression, AppliedUndef):
-            return ExpressionUnitForm(ZERO, {expression: Fraction(1)})
+            return ExpressionUnitWithUnknowns(ZERO, {expression: Fraction(1)})
         return self._composite(expression, place)
 
     def wish_pure_fractions(self) -> None:
         """Let 0.5 and the like be pure numbers where nothing else says their unit: Python's 1/2 is one of them."""
         for form in self._fractions:
-            self.require_equal(form, ExpressionUnitForm())
+            self.require_equal(form, ExpressionUnitWithUnknowns())
 
     def wish_pure_integers(self) -> None:
         """Let small integers be pure numbers where nothing else says their unit."""
         for form in self._integers:
-            self.require_equal(form, ExpressionUnitForm())
+            self.require_equal(form, ExpressionUnitWithUnknowns())
 
-    def _number(self, number: sm.Number) -> ExpressionUnitForm:
+    def _number(self, number: sm.Number) -> ExpressionUnitWithUnknowns:
         """Small fractions and -1 are pure numbers; the others may carry any unit."""
         small = number.is_Rational and abs(number.p) <= STRUCTURAL_LIMIT and number.q <= STRUCTURAL_LIMIT
         if small and (abs(number) == 1 or not number.is_Integer):
-            return ExpressionUnitForm()
+            return ExpressionUnitWithUnknowns()
         form = self._any_unit()
         if small and number != 0:
             self._integers.append(form)
@@ -212,16 +222,16 @@ class UnitExponentEquations:
             self._fractions.append(form)
         return form
 
-    def _any_unit(self) -> ExpressionUnitForm:
+    def _any_unit(self) -> ExpressionUnitWithUnknowns:
         """Return a unit that nothing else has."""
         self._opaque += 1
-        return ExpressionUnitForm(ZERO, {_UnknownNumberUnit(self._opaque): Fraction(1)})
+        return ExpressionUnitWithUnknowns(ZERO, {_UnknownNumberUnit(self._opaque): Fraction(1)})
 
-    def _composite(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
+    def _composite(self, expression: sm.Basic, place: str) -> ExpressionUnitWithUnknowns:
         """Return the unit of a sum, product, power or function."""
         match expression:
             case sm.Mul():
-                product = ExpressionUnitForm()
+                product = ExpressionUnitWithUnknowns()
                 for factor in expression.args:
                     product += self.form_unit(factor, place)
                 return product
@@ -237,14 +247,14 @@ class UnitExponentEquations:
                 return self.form_unit(expression.args[0], place)
         return self._function(expression, place)
 
-    def _function(self, expression: sm.Basic, place: str) -> ExpressionUnitForm:
+    def _function(self, expression: sm.Basic, place: str) -> ExpressionUnitWithUnknowns:
         """Return the unit of a function: none; its arguments have none, or equal ones where only ratios count."""
         if isinstance(expression, sm.atan2):
             self._equal_terms(expression.args, place, expression)
-            return ExpressionUnitForm()
+            return ExpressionUnitWithUnknowns()
         if isinstance(expression, sm.sign | sm.Heaviside | StickingSign):
             self.form_unit(expression.args[0], place)
-            return ExpressionUnitForm()
+            return ExpressionUnitWithUnknowns()
         if not isinstance(expression, _PURE_FUNCTIONS):
             return self._any_unit()
         for argument in expression.args:
@@ -257,21 +267,21 @@ class UnitExponentEquations:
             )
             sure = isinstance(expression, sm.sin | sm.cos | sm.tan) and angle and bool(form.unknowns)
             if not isinstance(argument, sm.Number):
-                self.require_equal(form, ExpressionUnitForm(), place if sure else "", expression)
-        return ExpressionUnitForm()
+                self.require_equal(form, ExpressionUnitWithUnknowns(), place if sure else "", expression)
+        return ExpressionUnitWithUnknowns()
 
-    def _power(self, expression: sm.Pow, place: str) -> ExpressionUnitForm:
+    def _power(self, expression: sm.Pow, place: str) -> ExpressionUnitWithUnknowns:
         """Return the unit of a power; with a symbol as exponent it may be any."""
         base, exponent = self.form_unit(expression.base, place), expression.exp
         if exponent.is_Rational:
             return base.scale(Fraction(int(exponent.p), int(exponent.q)))
         if exponent.is_Float:
             return base.scale(Fraction(float(exponent)).limit_denominator(1000))
-        self.require_equal(self.form_unit(exponent, place), ExpressionUnitForm())
-        return ExpressionUnitForm() if expression.base is sm.E else self._any_unit()
+        self.require_equal(self.form_unit(exponent, place), ExpressionUnitWithUnknowns())
+        return ExpressionUnitWithUnknowns() if expression.base is sm.E else self._any_unit()
 
     def _equal_terms(self, terms: Iterator[sm.Basic] | list[sm.Basic] | tuple[sm.Basic, ...], place: str,
-                     whole: sm.Basic) -> ExpressionUnitForm:  # fmt: skip
+                     whole: sm.Basic) -> ExpressionUnitWithUnknowns:  # fmt: skip
         """Return the unit of terms that are added or compared: all of them have it. Bare numbers among them fit."""
         forms = [form for form in (self.form_unit(term, place) for term in terms) if not _is_bare_number(form)]
         if not forms:
@@ -285,12 +295,14 @@ class UnitExponentEquations:
         for each in condition.atoms(sm.core.relational.Relational):
             self._equal_terms(each.args, place, each)
 
-    def _reduce(self, form: ExpressionUnitForm) -> ExpressionUnitForm:
+    def _reduce(self, form: ExpressionUnitWithUnknowns) -> ExpressionUnitWithUnknowns:
         """Return a form in free unknowns alone."""
-        result = ExpressionUnitForm(form.known)
+        result = ExpressionUnitWithUnknowns(form.known)
         for key, factor in form.unknowns.items():
             known = self.rows.get(key)
-            result += (ExpressionUnitForm(ZERO, {key: Fraction(1)}) if known is None else known[0]).scale(factor)
+            result += (ExpressionUnitWithUnknowns(ZERO, {key: Fraction(1)}) if known is None else known[0]).scale(
+                factor
+            )
         return result
 
 
@@ -301,7 +313,7 @@ class _UnknownNumberUnit:
     number: int
 
 
-def _is_bare_number(form: ExpressionUnitForm) -> bool:
+def _is_bare_number(form: ExpressionUnitWithUnknowns) -> bool:
     """Return whether a form has no symbol in it: numbers, and functions of what has no unit, stand for quantities."""
     return form.known == ZERO and all(map(_is_opaque, form.unknowns))
 

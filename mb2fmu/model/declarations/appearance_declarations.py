@@ -159,7 +159,7 @@ class LoadArrow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenInertiaDeclaration:
+class HiddenBodyDeclaration:
     """A body that is not drawn unless it has a shape."""
 
     body: Any
@@ -195,7 +195,7 @@ class FlexibleMeshShape:
     where: str = ""
 
 
-AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenInertiaDeclaration | FlexibleMeshShape
+AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenBodyDeclaration | FlexibleMeshShape
 
 
 def find_appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
@@ -205,7 +205,7 @@ def find_appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.S
         item: What was declared.
         parameters: The model's parameters.
     """
-    if isinstance(item, HiddenInertiaDeclaration):
+    if isinstance(item, HiddenBodyDeclaration):
         if not hasattr(item.body, "masscenter"):
             yield f"{item.body!r} cannot be hidden", "give a body of the mechanics"
         return
@@ -330,7 +330,7 @@ class AppearanceDeclarations:
         Args:
             bodies: ``RigidBody`` and ``Particle`` objects of the mechanics; shapes of theirs are drawn all the same.
         """
-        self.appearance_items += [HiddenInertiaDeclaration(body=body, where=find_user_source_line()) for body in bodies]
+        self.appearance_items += [HiddenBodyDeclaration(body=body, where=find_user_source_line()) for body in bodies]
 
     def arrow(self, load: Any, *, scale: float | None = None, color: str = "") -> None:
         """Draw a force (or torque, about its arrow) where it acts.

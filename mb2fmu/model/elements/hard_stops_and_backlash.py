@@ -28,7 +28,7 @@ _MIN_REST_SPEED = 1e-300
 
 
 @dataclass(frozen=True)
-class _PushingElement(NamedElement):
+class _TwoSidedStop(NamedElement):
     """A spring and damper behind each of two bounds; the damper force is limited so that no bound pulls."""
 
     on: AttachmentPlace
@@ -67,7 +67,7 @@ class _PushingElement(NamedElement):
 
 
 @dataclass(frozen=True)
-class HardStop(_PushingElement):
+class HardStop(_TwoSidedStop):
     """End stops of a joint or between two points: compliant (never pulling), or rigid with rebound.
 
     With a stiffness there is a spring with a damper beyond each bound: beyond it by p the push is c p + d p', its
@@ -160,7 +160,7 @@ class HardStop(_PushingElement):
 
 
 @dataclass(frozen=True)
-class Backlash(_PushingElement):
+class Backlash(_TwoSidedStop):
     """Play between two parts: no force inside, a spring with a damper at both ends, never pulling.
 
     Attributes:

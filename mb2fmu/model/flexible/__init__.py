@@ -19,15 +19,15 @@ from mb2fmu.deferred_imports import import_on_first_use
 if TYPE_CHECKING:
     from mb2fmu.model.flexible.beam_section import BeamSection
     from mb2fmu.model.flexible.flexible_body import FlexibleBody
-    from mb2fmu.model.flexible.modal_data import ModalData
+    from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData
 
-__all__ = ["BeamSection", "FlexibleBody", "ModalData"]
+__all__ = ["BeamSection", "FlexibleBody", "FlexibleBodyModalData"]
 
 __getattr__ = import_on_first_use(
     __name__,
     {
         "beam_section": "BeamSection",
         "flexible_body": "FlexibleBody",
-        "modal_data": "ModalData",
+        "modal_data": "FlexibleBodyModalData",
     },
 )

@@ -23,7 +23,7 @@ from mb2fmu.model.flexible.beam_modes import (
     lobatto_stations,
 )
 from mb2fmu.model.flexible.beam_section import BeamSection
-from mb2fmu.model.flexible.modal_data import ModalData, convert_frequency_limit_to_hertz, make_modal_data
+from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData, convert_frequency_limit_to_hertz, make_modal_data
 
 Array = npt.NDArray[np.float64]
 BeamTheory: TypeAlias = Literal["euler-bernoulli", "timoshenko"]
@@ -107,7 +107,7 @@ def make_beam_modal_data(
     damping: Any,
     stations: Sequence[float],
     where: str,
-) -> ModalData:
+) -> FlexibleBodyModalData:
     """Return the modal data of a beam.
 
     Args:
@@ -133,7 +133,7 @@ def make_beam_modal_data(
     nodes = 2 * (2 * max(counts.values()) + SERIES_MARGIN) + 6
     quadrature, weights = lobatto_stations(nodes, properties.length)
     places, mass = _merge_stations(quadrature, weights, stations)
-    fields = _BeamFields.empty(sum(counts.values()), len(places))
+    fields = _BeamModeFields.empty(sum(counts.values()), len(places))
     first = 0
     for family, count in counts.items():
         kind, direction = kinds[family]
@@ -167,7 +167,7 @@ def make_beam_modal_data(
 
 
 @dataclass(frozen=True, slots=True)
-class _BeamFields:
+class _BeamModeFields:
     """Fields of all modes in local axes: x along the beam."""
 
     stiffness: Array
@@ -176,7 +176,7 @@ class _BeamFields:
     second_order: Array
 
     @classmethod
-    def empty(cls, m: int, n: int) -> _BeamFields:
+    def empty(cls, m: int, n: int) -> _BeamModeFields:
         """Return fields that are zero."""
         return cls(np.zeros(m), np.zeros((m, n, 3)), np.zeros((m, n, 3)), np.zeros((m, m, n, 3)))
 

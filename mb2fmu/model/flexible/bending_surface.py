@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.modal_data import ModalData
+from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData
 
 Array = npt.NDArray[np.float64]
 Triangles = tuple[Array, npt.NDArray[np.int_], Array]
@@ -18,7 +18,7 @@ MOST_RINGS = 60
 """Of a tube: more would not be seen."""
 
 
-def triangulate_node_surface(data: ModalData, faces: Any, where: str) -> Triangles:
+def triangulate_node_surface(data: FlexibleBodyModalData, faces: Any, where: str) -> Triangles:
     """Return the triangles of some nodes, seen from both sides.
 
     Args:
@@ -42,7 +42,7 @@ def triangulate_node_surface(data: ModalData, faces: Any, where: str) -> Triangl
     return data.nodes[used], np.vstack([triangles, triangles[:, ::-1]]), data.modes[:, used]
 
 
-def make_tube_surface(data: ModalData, outline: Any) -> Triangles:
+def make_tube_surface(data: FlexibleBodyModalData, outline: Any) -> Triangles:
     """Return a tube along nodes that lie on a line: an outline at each, turned with its section.
 
     Args:

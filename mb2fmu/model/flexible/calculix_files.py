@@ -52,7 +52,7 @@ class CalculixModel:
 
 
 @dataclass(slots=True)
-class _InputFile:
+class _CalculixInputFile:
     """What is read of ``job.inp``."""
 
     places: dict[int, list[float]] = field(default_factory=dict)
@@ -93,9 +93,9 @@ def _read_lines(path: Path) -> list[str]:
         raise ModelError("the files of CalculiX cannot be used:", [fault]) from error
 
 
-def _read_input_file(path: Path) -> _InputFile:
+def _read_input_file(path: Path) -> _CalculixInputFile:
     """Return nodes and node sets."""
-    found = _InputFile()
+    found = _CalculixInputFile()
     keyword, options = "", dict[str, str]()
     for number, line in enumerate(_read_lines(path), 1):
         text = line.strip().upper()
@@ -118,7 +118,7 @@ def _read_input_file(path: Path) -> _InputFile:
     return found
 
 
-def _take_data_line(found: _InputFile, keyword: str, options: dict[str, str], parts: Sequence[str]) -> None:
+def _take_data_line(found: _CalculixInputFile, keyword: str, options: dict[str, str], parts: Sequence[str]) -> None:
     """Read a line of ``*NODE`` or ``*NSET``; others are left."""
     if keyword == "*NODE":
         number, *place = parts
@@ -135,7 +135,7 @@ def _take_data_line(found: _InputFile, keyword: str, options: dict[str, str], pa
                 members += found.sets[part] if not part.isdecimal() else [int(part)]
 
 
-def _read_rows(path: Path, given: _InputFile) -> list[tuple[int, int]]:
+def _read_rows(path: Path, given: _CalculixInputFile) -> list[tuple[int, int]]:
     """Return node and direction of each row of the matrices."""
     rows = []
     for line in _read_lines(path):
@@ -148,7 +148,7 @@ def _read_rows(path: Path, given: _InputFile) -> list[tuple[int, int]]:
     return rows
 
 
-def _row_faults(rows: Sequence[tuple[int, int]], given: _InputFile) -> Iterator[tuple[str, str]]:
+def _row_faults(rows: Sequence[tuple[int, int]], given: _CalculixInputFile) -> Iterator[tuple[str, str]]:
     """Yield what rows lack, and rows that are none of a solid element's."""
     numbers = {node for node, _ in rows}
     strange = sorted(numbers - given.places.keys())

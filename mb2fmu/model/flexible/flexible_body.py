@@ -27,7 +27,7 @@ from mb2fmu.model.flexible.bending_surface import make_section_outline, make_tub
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
-from mb2fmu.model.flexible.modal_data import ModalData, convert_frequency_limit_to_hertz, make_modal_data
+from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData, convert_frequency_limit_to_hertz, make_modal_data
 from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources import mechanics_source
@@ -315,7 +315,7 @@ class FlexibleBody:
         body.where = where
         return body
 
-    def _set_up(self, name: str, data: ModalData, start: Sequence[float] | None, where: str) -> None:
+    def _set_up(self, name: str, data: FlexibleBodyModalData, start: Sequence[float] | None, where: str) -> None:
         """Make symbols, frame, bodies and loads of checked arrays."""
         self.name, self.data, self.where = name, data, where
         m = data.mode_count

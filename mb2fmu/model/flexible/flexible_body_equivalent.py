@@ -45,7 +45,7 @@ _ROUND_OFF = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
-class FlexibleBodyEquivalent:
+class FlexibleBodyParticleEquivalent:
     """A rigid body and r particles with the inertia of a flexible body; components in the body's frame.
 
     Attributes:
@@ -116,7 +116,7 @@ def factor_gram_matrix(gram: Array) -> Array:
     return np.array(rows).reshape(len(rows), len(gram))
 
 
-def find_flexible_body_equivalent(factor: Array, mode_count: int) -> FlexibleBodyEquivalent:
+def find_flexible_body_equivalent(factor: Array, mode_count: int) -> FlexibleBodyParticleEquivalent:
     """Return a rigid body and particles that have the inertia of a flexible body.
 
     Args:
@@ -169,7 +169,7 @@ def _level_first_column(rows: Array) -> Array:
     return np.asarray(rows - 2.0 * np.outer(normal, normal @ rows) / square)
 
 
-def _read_parts(rigid: Array, rows: Array, m: int) -> FlexibleBodyEquivalent:
+def _read_parts(rigid: Array, rows: Array, m: int) -> FlexibleBodyParticleEquivalent:
     """Return the parts of the Gram matrix of the rigid body, and of rows with a constant first column."""
     mass = max(float(rigid[0, 0]), 0.0)
     centre = rigid[1:, 0] / mass if mass > 0.0 else np.zeros(3)
@@ -184,7 +184,7 @@ def _read_parts(rigid: Array, rows: Array, m: int) -> FlexibleBodyEquivalent:
         for l in range(k, m):
             second[k, l] = second[l, k] = functions[:, column : column + 3]
             column += 3
-    return FlexibleBodyEquivalent(
+    return FlexibleBodyParticleEquivalent(
         rigid_mass=mass,
         rigid_centre=centre,
         rigid_inertia=convert_second_moment_to_inertia(central),

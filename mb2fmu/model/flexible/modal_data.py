@@ -1,4 +1,4 @@
-"""ModalData: nodes, masses, mode shapes and stiffness of a flexible body as arrays, and the checks of these.
+"""FlexibleBodyModalData: nodes, masses, mode shapes and stiffness of a flexible body as arrays, and their checks.
 
 Displacement of node p in the body's own frame, of modal coordinates η (m), and small rotation of its section:
 
@@ -13,7 +13,7 @@ Where there are second-order displacements, arms are of second order, too, as th
     a_pi = e_i + Σ_k (ψ_kp × e_i) η_k + ½ Σ_kl A_klp e_i η_k η_l          A_kl = ½ (ψ_k ψ_lᵀ + ψ_l ψ_kᵀ) - (ψ_k · ψ_l) 1
 
 Of first order alone, a section grows as it turns: a shaft has no gyroscopic stiffening, and torsion becomes softer with
-the spin. Some pairs of modes are left out, see :meth:`ModalData.second_order_pairs`.
+the spin. Some pairs of modes are left out, see :meth:`FlexibleBodyModalData.second_order_pairs`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ RIGID_MOTION_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModalData:
+class FlexibleBodyModalData:
     """A linear flexible body of n nodes and m modes; components in its own frame.
 
     Attributes:
@@ -176,7 +176,7 @@ class ModalData:
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays by the names that :func:`make_modal_data` takes them by."""
-        return {name: getattr(self, name) for name in ModalData.__slots__}
+        return {name: getattr(self, name) for name in FlexibleBodyModalData.__slots__}
 
     @property
     def total_mass(self) -> float:
@@ -213,7 +213,7 @@ def make_modal_data(
     second_order: Any = None,
     up_to: float | str | None = None,
     where: str = "",
-) -> ModalData:
+) -> FlexibleBodyModalData:
     """Return arrays of a flexible body in their full shapes.
 
     Args:
@@ -246,7 +246,7 @@ def make_modal_data(
     reduced, mass_faults = _one_component(M, n)
     K = np.diag(given["stiffness"]) if given["stiffness"].ndim == 1 else given["stiffness"]
     J = given["rotational_inertia"]
-    data = ModalData(
+    data = FlexibleBodyModalData(
         nodes=X,
         mass=reduced,
         modes=phi,
@@ -262,7 +262,7 @@ def make_modal_data(
     return data if up_to is None else _keep_slow_modes(data, up_to, where)
 
 
-def _keep_slow_modes(data: ModalData, up_to: float | str, where: str) -> ModalData:
+def _keep_slow_modes(data: FlexibleBodyModalData, up_to: float | str, where: str) -> FlexibleBodyModalData:
     """Return the data without the modes above a frequency limit."""
     frequencies = np.sqrt(np.diag(data.stiffness) / np.diag(data.modal_mass())) / (2.0 * math.pi)
     try:
@@ -278,7 +278,7 @@ def _keep_slow_modes(data: ModalData, up_to: float | str, where: str) -> ModalDa
         plain["rotations"] = data.rotations[kept]
     if data.second_order is not None:
         plain["second_order"] = data.second_order[kept][:, kept]
-    return ModalData(**plain)
+    return FlexibleBodyModalData(**plain)
 
 
 def convert_frequency_limit_to_hertz(up_to: float | str) -> float:
@@ -370,7 +370,7 @@ def _one_component(mass: Any, n: int) -> tuple[MassMatrix, list[tuple[str, str]]
     return parts[0], faults
 
 
-def _matrix_faults(data: ModalData, damping: Array) -> Iterator[tuple[str, str]]:
+def _matrix_faults(data: FlexibleBodyModalData, damping: Array) -> Iterator[tuple[str, str]]:
     """Yield matrices that are not symmetric, or not positive."""
     for name, matrix in (("mass", data.mass), ("stiffness", data.stiffness), ("damping", damping)):
         if getattr(matrix, "ndim", 2) == 2 and abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * abs(matrix).max():
@@ -394,7 +394,7 @@ def _matrix_faults(data: ModalData, damping: Array) -> Iterator[tuple[str, str]]
         yield "second_order differs for modes (k, l) and (l, k)", "give the same field for both"
 
 
-def _mode_faults(data: ModalData) -> Iterator[tuple[str, str]]:
+def _mode_faults(data: FlexibleBodyModalData) -> Iterator[tuple[str, str]]:
     """Yield modes without mass, those that are rigid motions, and modes that are not independent."""
     m, gram = data.mode_count, data.gram()
     if not gram[0, 0] > 0.0:
@@ -440,7 +440,7 @@ def _rigid_coupling(gram: Array, m: int) -> tuple[Array, Array]:
     return coupling, rigid
 
 
-def _with_damping(data: ModalData, damping: Array) -> ModalData:
+def _with_damping(data: FlexibleBodyModalData, damping: Array) -> FlexibleBodyModalData:
     """Return the data with the damping matrix; ratios ζ give M Φ diag(2 ζ ω) Φᵀ M with Φᵀ M Φ = 1."""
     m = data.mode_count
     C = damping
@@ -449,4 +449,4 @@ def _with_damping(data: ModalData, damping: Array) -> ModalData:
         squares, vectors = scipy.linalg.eigh(data.stiffness, M)
         ratios = np.broadcast_to(damping, (m,))
         C = M @ (vectors * (2.0 * ratios * np.sqrt(squares))) @ vectors.T @ M
-    return ModalData(**data.arrays() | {"damping": (C + C.T) / 2.0})
+    return FlexibleBodyModalData(**data.arrays() | {"damping": (C + C.T) / 2.0})

@@ -26,7 +26,7 @@ from mb2fmu.model.flexible.flexible_body_equivalent import (
     factor_gram_matrix,
     find_flexible_body_equivalent,
 )
-from mb2fmu.model.flexible.modal_data import ModalData
+from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData
 from mb2fmu.model.flexible.sid_file import SidFile, SidTaylorExpansion, read_sid_file
 
 Array = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ INERTIA_PAIRS = ((0, 1), (0, 2), (1, 2))
 """Axes of the rows 4 to 6 of a J that is written as a column."""
 
 
-def read_sid_data(path: Path | str) -> tuple[ModalData, dict[str, int]]:
+def read_sid_data(path: Path | str) -> tuple[FlexibleBodyModalData, dict[str, int]]:
     """Return the arrays of a flexible body, and the numbers of its nodes by their names in the file.
 
     Its first nodes are those of the file, without mass; behind them are masses that together have the file's inertia.
@@ -68,7 +68,7 @@ def read_sid_data(path: Path | str) -> tuple[ModalData, dict[str, int]]:
     phi = np.array([node["phi"].constant().T for node in file.nodes.values()]).reshape(-1, m, 3)
     psi = np.array([_rotations(node, m) for node in file.nodes.values()]).reshape(-1, m, 3)
     unknown = np.full((m, len(masses), 3), np.nan)
-    data = ModalData(
+    data = FlexibleBodyModalData(
         nodes=np.vstack([X, places]),
         mass=np.concatenate([np.zeros(len(X)), masses]),
         modes=np.concatenate([phi.transpose(1, 0, 2), shapes], axis=1),

@@ -40,7 +40,7 @@ _POWER_DENOMINATOR = 12  # powers are whole numbers or halves, thirds, quarters
 
 
 @dataclass(frozen=True, slots=True)
-class _SamplePoint:
+class _SwitchingFunctionSamplePoint:
     """Time, states, inputs and free parameters at which switching functions are tried, and powers of their units.
 
     Attributes:
@@ -92,10 +92,10 @@ def estimate_switching_scales(
         )
         values[gates] = gate
         ends = (1, first, first + len(definition.inputs))
-        found = _function_powers(surfaces, _SamplePoint(values, powers, ends))
+        found = _function_powers(surfaces, _SwitchingFunctionSamplePoint(values, powers, ends))
         if not found:  # a loop that is not closed there: it is where it starts
             values[places] = starts
-            found = _function_powers(surfaces, _SamplePoint(values, powers, ends))
+            found = _function_powers(surfaces, _SwitchingFunctionSamplePoint(values, powers, ends))
         known_powers |= {
             k: row
             for k, row in enumerate(found)
@@ -110,7 +110,7 @@ def _unit_powers(unit: str) -> list[float]:
     return [0.0 if name == "rad" else float(e) for name, e in pairs]
 
 
-def _function_powers(surfaces: SwitchingFunctions, numbers: _SamplePoint) -> list[Floats | None]:
+def _function_powers(surfaces: SwitchingFunctions, numbers: _SwitchingFunctionSamplePoint) -> list[Floats | None]:
     """Return the powers of base units of each function; None where not known; empty if undefined there."""
     with np.errstate(all="ignore"):
         try:

@@ -125,7 +125,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
 
     base: Any = originals["ode"]
 
-    class WatchedOde(base):  # type: ignore[misc]  # a class that is known at run time only
+    class ObservedScipyOde(base):  # type: ignore[misc]  # a class that is known at run time only
         """``scipy.integrate.ode`` that ends the script at its first step."""
 
         def integrate(self, t: float, *arguments: Any, **keywords: Any) -> Any:
@@ -134,7 +134,7 @@ def record_integrator_calls(notes: ScriptIntegratorCallRecord, values: ScriptSym
             start = np.array(self._y, dtype=float)
             _end(notes, values, "ode", start, (self.t,), lambda t, x: self.f(t, x, *self.f_params))
 
-    for name, watched in (("solve_ivp", solve_ivp), ("odeint", odeint), ("ode", WatchedOde)):
+    for name, watched in (("solve_ivp", solve_ivp), ("odeint", odeint), ("ode", ObservedScipyOde)):
         setattr(si, name, watched)
     try:
         yield
@@ -162,7 +162,7 @@ def make_package_stand_ins(notes: ScriptIntegratorCallRecord, values: ScriptSymb
 def _pydy_system(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> type:
     """Return PyDy's ``System`` that notes constants and initial conditions and ends the script when it integrates."""
 
-    class System:
+    class PydySystemStandIn:
         """Stand-in for ``pydy.system.System``."""
 
         def __init__(
@@ -193,7 +193,7 @@ def _pydy_system(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) 
         def integrate(self, *_: Any, **__: Any) -> None:
             _end(notes, values, "System.integrate", (), self.times, lambda *_: self.note())
 
-    return System
+    return PydySystemStandIn
 
 
 def _opty_problem(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues) -> type:
@@ -217,13 +217,13 @@ def _opty_problem(notes: ScriptIntegratorCallRecord, values: ScriptSymbolValues)
 
         _end(notes, values, "opty.Problem", (), times, lambda *_: note())
 
-    class Problem:
+    class OptyProblemStandIn:
         """Stand-in for ``opty.Problem``."""
 
         def __new__(cls, *arguments: Any, **keywords: Any) -> Any:
             problem(*arguments, **keywords)
 
-    return Problem
+    return OptyProblemStandIn
 
 
 def _note_bounds(values: ScriptSymbolValues, bounds: Mapping[Any, Any]) -> None:

@@ -34,7 +34,7 @@ from mb2fmu.model.checks.mechanics_units import (
 from mb2fmu.model.checks.unit_exponent_equations import (
     ZERO,
     Exponents,
-    ExpressionUnitForm,
+    ExpressionUnitWithUnknowns,
     UnitExponentEquations,
     exponents,
 )
@@ -120,7 +120,9 @@ def _wish_by_name(equations: UnitExponentEquations, symbol: sm.Expr, wishes: Ite
     word = format_symbol_as_word(symbol)
     for pattern, unit in wishes:
         if re.fullmatch(pattern, word):
-            equations.require_equal(ExpressionUnitForm(ZERO, {symbol: Fraction(1)}), ExpressionUnitForm(unit))
+            equations.require_equal(
+                ExpressionUnitWithUnknowns(ZERO, {symbol: Fraction(1)}), ExpressionUnitWithUnknowns(unit)
+            )
             return
 
 

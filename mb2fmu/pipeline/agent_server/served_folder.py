@@ -1,4 +1,4 @@
-"""``ServedFolder``: the folder of the server, and what may be named in it."""
+"""``AgentServerFolder``: the folder of the server, and what may be named in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mb2fmu.model import list_models, shipped_models_folder
 
 
 @dataclass(frozen=True, slots=True)
-class ServedFolder:
+class AgentServerFolder:
     """The folder where the server was started.
 
     Attributes:

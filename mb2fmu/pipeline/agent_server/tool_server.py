@@ -20,7 +20,7 @@ from mb2fmu.pipeline.agent_server.command_json_summary import (
     select_simulation_facts,
     select_validation_facts,
 )
-from mb2fmu.pipeline.agent_server.served_folder import ServedFolder
+from mb2fmu.pipeline.agent_server.served_folder import AgentServerFolder
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class AgentTools:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = ServedFolder(folder.resolve())
+        self._folder = AgentServerFolder(folder.resolve())
 
     async def new(self, name: str, text: str = "") -> AgentToolAnswer:
         """Write a model file NAME.py: a commented model that works, to be edited; or your own text.

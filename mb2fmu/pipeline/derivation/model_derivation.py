@@ -15,7 +15,7 @@ from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import CompleteMechanismSource
+from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model import CheckedModel
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes
@@ -110,7 +110,7 @@ def load_and_import_model(
 def _read_mechanism(definition: CheckedModel) -> Mechanism:
     """Return the mechanism of a checked model, by the reader for its kind of mechanics."""
     match definition.mechanics:
-        case CompleteMechanismSource() as source:
+        case ReadyMadeMechanismSource() as source:
             return source.mechanism
         case RecordBasedMechanics():
             return robots.make_robot_mechanism(definition)

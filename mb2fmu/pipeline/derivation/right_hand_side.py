@@ -14,7 +14,7 @@ from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_d
 
 if TYPE_CHECKING:
     from mb2fmu.analysis import RightHandSideAccuracy
-    from mb2fmu.compiler.evaluation.numpy_evaluator import PathIndependentMemory
+    from mb2fmu.compiler.evaluation.numpy_evaluator import PositionDeterminedMemory
     from mb2fmu.fmu.toolchain import CompiledEntryPoint, Compiler
 
 Floats = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ class RightHandSide:
     evaluate_outputs: ProgramEntryPointCallable
     output_names: tuple[str, ...]
     program: CompilableProgram
-    memory: PathIndependentMemory | None = None
+    memory: PositionDeterminedMemory | None = None
 
     def __repr__(self) -> str:
         """Return a line: meaning of the vectors' entries."""
@@ -188,7 +188,7 @@ class _EntryPointWithDiscreteMemory:
     """
 
     compiled: CompiledEntryPoint
-    memory: PathIndependentMemory
+    memory: PositionDeterminedMemory
 
     def __call__(self, t: npt.ArrayLike, x: npt.ArrayLike, r: npt.ArrayLike, p: npt.ArrayLike, /) -> Floats:
         """Return the results; where there is no memory the initial one is taken: then there is no solution either."""

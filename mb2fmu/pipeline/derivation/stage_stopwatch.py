@@ -44,7 +44,7 @@ class StageStopwatch:
         return tuple(self._timings)
 
 
-class PlatformStopwatch:
+class PlatformCompileObserver:
     """Notifies the pipeline's observer of each platform, as of a stage."""
 
     def __init__(self, observer: StageObserver) -> None:

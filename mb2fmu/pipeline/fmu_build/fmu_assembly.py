@@ -18,7 +18,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     refuse_unknown_options,
 )
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, FmuBuildResult, StageObserver
-from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformStopwatch, StageStopwatch
+from mb2fmu.pipeline.derivation.stage_stopwatch import PlatformCompileObserver, StageStopwatch
 from mb2fmu.pipeline.fmu_build.model_scene import make_model_scene_and_picture
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def _build_native(
         )
     adjoint = described.capabilities.adjoint_derivatives
     order = toolchain.CompilationSettings(described.model_identifier, compiler, fast)
-    with toolchain.FmuCompilation(order, platforms, PlatformStopwatch(observer) if observer else None) as compilation:
+    with toolchain.FmuCompilation(
+        order, platforms, PlatformCompileObserver(observer) if observer else None
+    ) as compilation:
         with stage("emit"):
             motion = emit_c.emit_equation_sources(program, described, adjoint=adjoint)
             compilation.begin(motion.sources)

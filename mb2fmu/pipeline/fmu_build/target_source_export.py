@@ -56,7 +56,7 @@ def _print_c(derivation: DerivationResult) -> InMemoryFileTree:
     from mb2fmu.fmu import emit_c
 
     run = validation.form_experiment_values(derivation.definition)
-    experiment = emit_c.StandaloneInputSignals(run.step, len(run.inputs), _inputs_per_step(run))
+    experiment = emit_c.StandaloneProgramInputSignals(run.step, len(run.inputs), _inputs_per_step(run))
     return emit_c.emit_standalone_c_program(
         derivatives.add_fmu_derivatives(derivation.program), form_native_fmi3_interface(derivation), experiment
     )

@@ -16,13 +16,13 @@ from mb2fmu.temporary_files import make_temporary_folder
 HOST = "127.0.0.1"
 
 
-class _ViewServer(ThreadingHTTPServer):
+class _LiveViewServer(ThreadingHTTPServer):
     """Serves the page, the state as JSON, the motion and the report."""
 
     daemon_threads = True
 
     def __init__(self, port: int, model: WatchedModelFile) -> None:
-        super().__init__((HOST, port), _ViewRequest)
+        super().__init__((HOST, port), _LiveViewRequestHandler)
         self.model = model
 
     @property
@@ -31,8 +31,8 @@ class _ViewServer(ThreadingHTTPServer):
         return {f"{host}:{self.server_port}" for host in (HOST, "localhost")}
 
 
-class _ViewRequest(BaseHTTPRequestHandler):
-    server: _ViewServer
+class _LiveViewRequestHandler(BaseHTTPRequestHandler):
+    server: _LiveViewServer
 
     def do_GET(self) -> None:
         """Answer a request of the page."""
@@ -96,7 +96,7 @@ def serve_model(
     with make_temporary_folder("validate the model") as folder:
         model, ended = WatchedModelFile(path, folder, validates, at or {}, arguments or {}), threading.Event()
         try:
-            server = _ViewServer(port, model)
+            server = _LiveViewServer(port, model)
         except OSError as error:
             fault = Fault(error.strerror or str(error), f"port {port}", "leave out --port: a free one is taken")
             raise ToolError("the page cannot be served:", [fault]) from error

@@ -58,7 +58,7 @@ def _run_cell_model(shell: Any, line: str, cell: str) -> RunResult | SimulationT
         raise
 
 
-class _OptionParser(argparse.ArgumentParser):
+class _NotebookMagicOptionParser(argparse.ArgumentParser):
     """Raises instead of ending the process."""
 
     def error(self, message: str) -> Any:
@@ -68,7 +68,7 @@ class _OptionParser(argparse.ArgumentParser):
 
 def _read_options(line: str) -> argparse.Namespace:
     """Return the options of a cell."""
-    parser = _OptionParser("%%mb2fmu", add_help=False)
+    parser = _NotebookMagicOptionParser("%%mb2fmu", add_help=False)
     parser.add_argument("-o", "--output", type=Path, default=Path("out"))
     parser.add_argument("--fmi", choices=["2", "3"], default="2")
     parser.add_argument("--no-validate", action="store_true")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.report import ValidationFigures
-    from mb2fmu.report.pages.report_page_records import TheoryContent
+    from mb2fmu.report.pages.report_page_records import TheorySectionContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
 MAX_PACKED_REPORT_BYTES = 1_000_000
@@ -68,7 +68,7 @@ def form_graph_and_theory_content(
     *,
     limited: bool,
     form_quantities: Callable[[Mechanism], TheoryQuantities] = _form_kane_quantities,
-) -> TheoryContent:
+) -> TheorySectionContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
@@ -81,23 +81,23 @@ def form_graph_and_theory_content(
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
     from mb2fmu.report.equation_display.theory_quantity_html import form_theory_quantity_blocks
     from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
-    from mb2fmu.report.pages.report_page_records import TheoryContent
+    from mb2fmu.report.pages.report_page_records import TheorySectionContent
 
     name, command = mechanism.declared.name, "mb2fmu equations MODEL.py --show " + ",".join(KANE_QUANTITY_KINDS)
     if mechanism.is_lagrangian_only:
-        return TheoryContent()
+        return TheorySectionContent()
     drawn = embed_supplied_model_picture(
         draw_mechanism_graph(build_mechanism_graph(mechanism)), f"Graph of {name}: bodies, joints, loads, constraints"
     )
     many = len(mechanism.bodies) > MAX_UNFOLDED_GRAPH_BODIES
     if len(mechanism.bodies) * len(mechanism.u) > MAX_PARTIAL_VELOCITIES:
-        return TheoryContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
+        return TheorySectionContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
     quantities = form_quantities(mechanism)
     blocks = form_theory_quantity_blocks(
         quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
     )
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
-    return TheoryContent(drawn, many, tuple(blocks), text)
+    return TheorySectionContent(drawn, many, tuple(blocks), text)
 
 
 def add_description_page_to_fmu(built: FmuBuildResult) -> InMemoryFileTree:
@@ -107,7 +107,7 @@ def add_description_page_to_fmu(built: FmuBuildResult) -> InMemoryFileTree:
     return package.add_documentation_page(built.core, render_fmu_description(built))
 
 
-class SharedPageContent:
+class SharedReportPageContent:
     """What the page in an FMU and the one beside it both show: formed for the first of them.
 
     Args:
@@ -152,7 +152,7 @@ class SharedPageContent:
 
 
 def add_validation_page_to_fmu(
-    built: FmuBuildResult, validated: ValidationOutcome, command: str, content: SharedPageContent
+    built: FmuBuildResult, validated: ValidationOutcome, command: str, content: SharedReportPageContent
 ) -> InMemoryFileTree:
     """Return the core FMU with its report; native FMUs carry the reference too.
 
@@ -218,7 +218,7 @@ def render_report_beside_fmu(
     command: str,
     timings: tuple[StageTime, ...],
     archive: bytes | None = None,
-    content: SharedPageContent | None = None,
+    content: SharedReportPageContent | None = None,
 ) -> bytes:
     """Return the report for a folder, with times.
 
@@ -232,7 +232,7 @@ def render_report_beside_fmu(
     """
     validated_hash = str(validated.result.provenance["fmu_sha256"])
     name = validated_hash if archive is None else hashlib.sha256(archive).hexdigest()
-    content = content or SharedPageContent(validated, built)
+    content = content or SharedReportPageContent(validated, built)
     return _render_report(validated, built, command, timings, None, content, name)
 
 
@@ -250,7 +250,7 @@ def _render_report(
     command: str,
     timings: tuple[StageTime, ...],
     limit: int | None,
-    content: SharedPageContent,
+    content: SharedReportPageContent,
     unit: str = "",
 ) -> bytes:
     """Render a validation as a page (HTML) with the times spent, hashes of its sources, and its motion drawn."""

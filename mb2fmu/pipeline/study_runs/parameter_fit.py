@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
-from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import MeasuredAndFittedCurve
 from mb2fmu.analysis.studies.model_fitting import FitResult, FitUnknown, fit_unknowns
 from mb2fmu.errors import AnalysisError, Fault, ValidationError
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive
@@ -153,7 +153,7 @@ class _FitResiduals:
             slopes.append(slope)
         return np.concatenate(parts), np.concatenate(slopes)
 
-    def curves(self, values: Floats, titles: Sequence[str]) -> tuple[FittedCurve, ...]:
+    def curves(self, values: Floats, titles: Sequence[str]) -> tuple[MeasuredAndFittedCurve, ...]:
         """Return the measured columns of all experiments beside the model's with these values."""
         return tuple(
             curve
@@ -173,11 +173,11 @@ def _add_table_faults(error: AnalysisError, derivation: DerivationResult, data: 
 
 def _form_fitted_curves(
     derivation: DerivationResult, file: str, experiment: _MeasuredMotion, found: Floats
-) -> list[FittedCurve]:
+) -> list[MeasuredAndFittedCurve]:
     """Return the columns of an experiment beside the fitted values."""
     units = _variable_units(derivation)
     return [
-        FittedCurve(file, name, units[name], experiment.time, experiment.values[:, j], found[:, j])
+        MeasuredAndFittedCurve(file, name, units[name], experiment.time, experiment.values[:, j], found[:, j])
         for j, name in enumerate(experiment.names)
     ]
 

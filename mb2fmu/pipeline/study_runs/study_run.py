@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mb2fmu.analysis.studies.resolved_study import InputSignal, ResolvedStudy, resolve_study_names
-from mb2fmu.analysis.studies.study_case_runner import CaseResults
+from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import (
-    CaseExecutionEngine,
-    CaseRunTime,
-    InProcessCaseEngine,
+    InProcessStudyCaseEngine,
+    StudyCaseEngine,
+    StudyCaseRunTime,
     run_study_cases,
 )
 from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, is_study_target_missing, parse_study_plan
-from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyStore
+from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyResultStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
@@ -106,7 +106,7 @@ def run_study(
         import_zarr()
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent
     study, name, content = _prepare_study(base, checked, observer, faults)
-    store = StudyStore(Path(folder), study, (name, content), written)
+    store = StudyResultStore(Path(folder), study, (name, content), written)
     with store.lock_folder():
         store.prepare_study_folder(resume=resume)
         say = on_progress or (lambda _done, _n, _failed: None)
@@ -125,17 +125,17 @@ def run_study(
 
 
 def _run_remaining_cases(
-    engine: CaseExecutionEngine, store: StudyStore, left: Sequence[int], say: CaseProgressCallback
-) -> CaseRunTime:
+    engine: StudyCaseEngine, store: StudyResultStore, left: Sequence[int], say: CaseProgressCallback
+) -> StudyCaseRunTime:
     """Run the cases that are left, and keep each result as it comes."""
 
-    def take(cases: tuple[int, ...], answer: CaseResults) -> None:
+    def take(cases: tuple[int, ...], answer: StudyCaseResults) -> None:
         store.add_results(cases, answer)
         say(int(store.done.sum()), len(store.done), store.failed)
 
     begin = time.perf_counter()
     spent, workers = run_study_cases(engine, left, take, len(store.study.results))
-    return CaseRunTime(time.perf_counter() - begin, spent, workers)
+    return StudyCaseRunTime(time.perf_counter() - begin, spent, workers)
 
 
 def _read_plan_file(path: Path) -> Mapping[str, Any]:
@@ -216,7 +216,7 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 @contextmanager
 def _open_case_engine(
     study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
-) -> Iterator[CaseExecutionEngine]:
+) -> Iterator[StudyCaseEngine]:
     """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
@@ -225,31 +225,31 @@ def _open_case_engine(
         if client is None and scheduler == IN_PROCESS_SCHEDULER:
             (folder / "resources").mkdir()
             write_file_tree(unpack_archive_bytes(content, "unit"), folder)
-            yield InProcessCaseEngine(study.job, folder, study.cases)
+            yield InProcessStudyCaseEngine(study.job, folder, study.cases)
             return
         try:
-            from mb2fmu.analysis.studies.dask_workers import DaskCaseEngine, connect_dask_workers
+            from mb2fmu.analysis.studies.dask_workers import DaskStudyCaseEngine, connect_dask_workers
         except ImportError as error:
             remedy = "pip install 'mb2fmu[study]', or write --scheduler none: in this process, one after the other"
             raise ToolError(
                 "the study cannot be run:", [Fault(f"{error.name} is not installed", remedy=remedy)]
             ) from error
         if client is not None:
-            engine = DaskCaseEngine(client, content, study.job, study.cases)
+            engine = DaskStudyCaseEngine(client, content, study.job, study.cases)
             try:
                 yield engine
             finally:
                 engine.close()
             return
         with connect_dask_workers(scheduler, workers, folder) as made:
-            engine = DaskCaseEngine(made, content, study.job, study.cases, own=scheduler == "local")
+            engine = DaskStudyCaseEngine(made, content, study.job, study.cases, own=scheduler == "local")
             try:
                 yield engine
             finally:
                 engine.close()
 
 
-def _write_summary(store: StudyStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
+def _write_summary(store: StudyResultStore, study: ResolvedStudy, name: str, content: bytes) -> StudyOutcome:
     """Write the page."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
     from mb2fmu.pipeline.study_runs.study_summary import (

@@ -34,7 +34,7 @@ from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
-from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation, compute_deviations
+from mb2fmu.systems.monolithic_reference_comparison import SystemVariableDeviation, compute_deviations
 from mb2fmu.systems.port_and_bond_records import list_inputs_with_scaled_connections
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
@@ -72,7 +72,7 @@ class SystemRunResult:
 
     joined: WiredSystem
     motion: SystemTrajectories
-    deviations: tuple[VariableDeviation, ...]
+    deviations: tuple[SystemVariableDeviation, ...]
     answers: tuple[ForeignMasterResult, ...]
     files: tuple[Path, ...]
     timings: tuple[StageTime, ...]
@@ -274,7 +274,7 @@ def run_coupled_system(
         raise
     with stage("write the system"):  # kept, whatever the whole says
         written = list(package.write_file_tree(files.joined(_form_result_files(name, motion, parquet=parquet)), target))
-    truth: tuple[VariableDeviation, ...] = ()
+    truth: tuple[SystemVariableDeviation, ...] = ()
     if joined.system.reference_model is not None:
         with stage("run the whole"):
             truth = _compare_with_monolithic_model(joined, motion, observer)
@@ -343,7 +343,7 @@ def _format_system_results(motion: SystemTrajectories) -> bytes:
 
 def _compare_with_monolithic_model(
     joined: WiredSystem, motion: SystemTrajectories, observer: StageObserver | None
-) -> tuple[VariableDeviation, ...]:
+) -> tuple[SystemVariableDeviation, ...]:
     """Return the system's deviations from the whole model, at communication points.
 
     Where the whole has events only those that are multiples of the step count: others are where an FMU ended a step by

@@ -55,7 +55,7 @@ class EquationHtmlBlock:
     folded_lines: tuple[Markup, ...] = ()
 
 
-class OperationCounter:
+class ExpressionOperationCounter:
     """Counts operations of expressions as written out; each subexpression is visited once."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class FormulaLinePrinter:
 
     def __init__(self, room: int, names: Mapping[Any, str]) -> None:
         self.room = room
-        self.count = OperationCounter()
+        self.count = ExpressionOperationCounter()
         self.print = MathMLPrinter(dict(names))
 
     def line(self, left: str, right: Any) -> Markup:

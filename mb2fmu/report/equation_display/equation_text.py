@@ -26,7 +26,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     SymbolAssignment,
 )
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
-from mb2fmu.report.equation_display.equation_html import OperationCounter
+from mb2fmu.report.equation_display.equation_html import ExpressionOperationCounter
 
 EquationFormat = Literal["text", "latex", "python"]
 
@@ -72,7 +72,7 @@ def format_equations(
             what = f"{equations.method} evaluates links one after another and has no expressions to print as code"
             fault = Fault(what, remedy="use --method tmt or kane, or --format text")
             raise FormulationError(f"the equations of {name} cannot be listed:", [fault])
-        return _PythonModuleWriter(equations, name, values).text()
+        return _PythonEquationModuleWriter(equations, name, values).text()
     return _format_plain_text(equations, name) if form == "text" else _format_latex(equations, name)
 
 
@@ -117,7 +117,7 @@ def _list_equation_sections(equations: EquationsOfMotion) -> Iterator[_EquationS
 
 def count_operations_by_section(equations: EquationsOfMotion) -> dict[str, int]:
     """Return the operations of the parts as written out: the work of an evaluation by hand."""
-    count = OperationCounter()
+    count = ExpressionOperationCounter()
     d, k = equations.dynamics, equations.kinematics
     solves = [item for item in equations.intermediates if isinstance(item, LinearSystemAssignment)]
     named = [item.expression for item in equations.intermediates if isinstance(item, SymbolAssignment)]
@@ -240,7 +240,7 @@ def _escape_latex(text: str) -> str:
     return re.sub(r"([_&%#$])", r"\\\1", text)
 
 
-class _PythonModuleWriter:
+class _PythonEquationModuleWriter:
     """Writes a module with ``equations(t, q, u, z, r, p)`` and ``rhs(t, x, r, p)``."""
 
     def __init__(self, equations: EquationsOfMotion, name: str, values: EquationStartValues | None) -> None:

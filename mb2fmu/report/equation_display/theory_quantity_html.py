@@ -46,10 +46,10 @@ def form_theory_quantity_blocks(
         room: Characters that folded expressions may take in all.
         most: Lines of a block; what is more is counted. None: all.
     """
-    return _QuantityBlockWriter(quantities, room, most).all()
+    return _TheoryQuantityHtmlWriter(quantities, room, most).all()
 
 
-class _QuantityBlockWriter(FormulaLinePrinter):
+class _TheoryQuantityHtmlWriter(FormulaLinePrinter):
     def __init__(self, quantities: TheoryQuantities, room: int, most: int | None) -> None:
         names = {
             rate: format_mathml_identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()

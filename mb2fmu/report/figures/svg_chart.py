@@ -256,7 +256,7 @@ class ChartPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class ModeStrip:
+class ModeTimelineStrip:
     """A row of spans over time, each with its meaning.
 
     Attributes:
@@ -286,7 +286,7 @@ class Chart:
     panels: tuple[ChartPanel, ...]
     shading_start_time: float | None = None
     ticks: tuple[float, ...] = ()
-    strips: tuple[ModeStrip, ...] = ()
+    strips: tuple[ModeTimelineStrip, ...] = ()
 
     @property
     def legend(self) -> tuple[tuple[LineStyle, str], ...]:
@@ -313,7 +313,7 @@ def draw_chart(chart: Chart, *, columns: int = 2 * _PLOT_WIDTH) -> Markup:
         upper, lower = top + _PANEL_HEAD_HEIGHT, top + _PANEL_HEAD_HEIGHT + _PANEL_HEIGHTS[panel.scale]
         parts += _draw_panel(
             panel,
-            _PanelFrame(time_axis, _choose_panel_axis(panel), panel.scale, upper, lower),
+            _ChartPanelFrame(time_axis, _choose_panel_axis(panel), panel.scale, upper, lower),
             columns,
             chart.shading_start_time,
         )
@@ -343,7 +343,7 @@ def format_axis_label(quantity: str, unit: str, factor: int = 0) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _PanelFrame:
+class _ChartPanelFrame:
     """Where a panel's axes stand in the drawing: the vertical one from ``lower`` up to ``upper``."""
 
     time: ChartAxis
@@ -366,7 +366,7 @@ def _choose_panel_axis(panel: ChartPanel) -> ChartAxis:
     return choose_linear_axis(np.concatenate([line.y for line in panel.lines]))
 
 
-def _draw_panel(panel: ChartPanel, frame: _PanelFrame, columns: int, shaded_from: float | None) -> Iterator[str]:
+def _draw_panel(panel: ChartPanel, frame: _ChartPanelFrame, columns: int, shaded_from: float | None) -> Iterator[str]:
     """Draw one panel as SVG: its label, the shaded time, the grid, and the lines."""
     upper, lower, right = frame.upper, frame.lower, CHART_WIDTH - _RIGHT_MARGIN
     data = {"upper": upper, "lower": lower, "low": repr(frame.axis.low), "high": repr(frame.axis.high)}
@@ -402,7 +402,7 @@ def _draw_time_ticks(time_axis: ChartAxis, instants: tuple[float, ...], lower: i
         yield f'<path class="event" d="{"".join(dict.fromkeys(marks))}"/>'
 
 
-def _draw_mode_strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterator[str]:
+def _draw_mode_strip(time_axis: ChartAxis, strip: ModeTimelineStrip, top: int) -> Iterator[str]:
     """Yield a label and, below it, a row of spans, each with its meaning as a tooltip."""
     shown = (
         strip.label
@@ -420,7 +420,7 @@ def _draw_mode_strip(time_axis: ChartAxis, strip: ModeStrip, top: int) -> Iterat
             yield f'<text class="tick middle" x="{(x + to) / 2:.1f}" y="{top + 26.5}">{escape(text)}</text>'
 
 
-def _format_line_path(line: ChartLine, frame: _PanelFrame, columns: int) -> str:
+def _format_line_path(line: ChartLine, frame: _ChartPanelFrame, columns: int) -> str:
     """Return the line as a path of relative steps in tenths of a unit, which take the fewest characters."""
     y = np.abs(line.y) if frame.scale == "log" else line.y
     chosen = decimate_signal(line.t, y, columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.measured_and_fitted_curve import FittedCurve
+from mb2fmu.analysis.measured_and_fitted_curve import MeasuredAndFittedCurve
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
 from mb2fmu.report.pages.page_template import render_html_document
 
@@ -39,14 +39,14 @@ class FitPageContent:
     words: Sequence[str]
     names: Sequence[str]
     correlation: Floats
-    curves: Sequence[FittedCurve]
+    curves: Sequence[MeasuredAndFittedCurve]
     noise: Mapping[str, str]
     facts: Mapping[str, str]
 
 
 def render_fit_page(page: FitPageContent) -> bytes:
     """Print the content as one self-contained HTML page."""
-    by_experiment: dict[str, list[FittedCurve]] = {}
+    by_experiment: dict[str, list[MeasuredAndFittedCurve]] = {}
     for curve in page.curves:
         by_experiment.setdefault(curve.experiment, []).append(curve)
     charts = [
@@ -61,7 +61,7 @@ def render_fit_page(page: FitPageContent) -> bytes:
     )
 
 
-def _chart_fitted_motion(identity: str, curve: FittedCurve) -> Chart:
+def _chart_fitted_motion(identity: str, curve: MeasuredAndFittedCurve) -> Chart:
     """Return a chart of a column's measured and fitted motion, and of what is left over."""
     unit = curve.unit or "1"
     motion = (

@@ -64,14 +64,14 @@ def _list_report_meta_elements(model: str, verdict: str, unit: str, core: str) -
 
 def read_report_verdict_and_fmu_hashes(page: bytes) -> ReportVerdictAndFmuHashes | None:
     """Read the verdict and the FMU's hash from a page; None if the page is no report of mb2fmu."""
-    reader = _MetaElementReader()
+    reader = _HtmlMetaElementReader()
     reader.feed(page.decode(errors="replace").partition("<body")[0])
     found = {name: reader.found.get(f"{_META_NAME_PREFIX}{name}", "") for name in _META_NAMES}
     claim = ReportVerdictAndFmuHashes(**found)
     return claim if claim.model and (claim.unit or claim.core) else None
 
 
-class _MetaElementReader(HTMLParser):
+class _HtmlMetaElementReader(HTMLParser):
     """Collects the ``meta`` elements of a page."""
 
     def __init__(self) -> None:
@@ -347,7 +347,7 @@ class FmuVariableRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TheoryContent:
+class TheorySectionContent:
     """Theory of the mechanism itself.
 
     Attributes:
@@ -396,7 +396,7 @@ class ReportPageContent:
     exercised: CoverageSectionContent | None = None
     independent_checks: tuple[IndependentCheckRow, ...] = ()
     events: tuple[EventComparisonTable, ...] = ()
-    theory: TheoryContent = field(default_factory=TheoryContent)
+    theory: TheorySectionContent = field(default_factory=TheorySectionContent)
 
     @property
     def kind(self) -> str:

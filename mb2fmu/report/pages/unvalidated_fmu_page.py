@@ -14,7 +14,7 @@ from mb2fmu.report.pages.report_page_records import (
     ReportFigureGroup,
     ReportPageContent,
     ReportProvenance,
-    TheoryContent,
+    TheorySectionContent,
 )
 from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.visualization import EMBEDDED_PICTURE_TRIANGLES, Drawing, render_still_picture
@@ -28,7 +28,7 @@ def render_fmu_description_page(
     *,
     licences: str = "",
     start: Drawing | None = None,
-    theory: TheoryContent | None = None,
+    theory: TheorySectionContent | None = None,
 ) -> bytes:
     """Render the page of an FMU that was not run: model, equations and variables, no verdict.
 
@@ -70,7 +70,7 @@ def render_fmu_description_page(
         timings={},
         provenance=provenance or ReportProvenance(),
         licences=licences,
-        theory=theory or TheoryContent(),
+        theory=theory or TheorySectionContent(),
         still=Markup()
         if drawing or start is None
         else Markup(render_still_picture(start, faces=EMBEDDED_PICTURE_TRIANGLES).decode()),  # noqa: S704 (escaped there)

@@ -16,7 +16,7 @@ from mb2fmu.report.pages.report_page_records import (
     ReportFigureGroup,
     ReportPageContent,
     ReportProvenance,
-    TheoryContent,
+    TheorySectionContent,
 )
 from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
 from mb2fmu.report.sections import model_and_fmu_facts as description
@@ -98,7 +98,7 @@ def render_validation_page(
     motion: tuple[Drawing, PlotSignals] | None = None,
     live: str = "",
     limit: int | None = None,
-    theory: TheoryContent | None = None,
+    theory: TheorySectionContent | None = None,
     figures: ValidationFigures | None = None,
 ) -> bytes:
     """Return one self-contained HTML page: verdict, model, motion, errors, balances, checkers, equations.
@@ -119,7 +119,7 @@ def render_validation_page(
         UTF-8. Equal arguments give equal bytes.
     """
     figures = figures or ValidationFigures(definition, equations, result, motion)
-    given, theory = provenance or ReportProvenance(), theory or TheoryContent()
+    given, theory = provenance or ReportProvenance(), theory or TheorySectionContent()
     page = replace(
         _form_report_page(definition, equations, interface, result, given, figures, folded=limit is None), theory=theory
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import sympy as sm
 
-from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
+from mb2fmu.report.figures.svg_chart import Chart, ModeTimelineStrip, draw_chart
 from mb2fmu.report.number_format import format_exact_number, format_short_number
 from mb2fmu.report.pages.report_page_records import (
     EventComparisonRow,
@@ -143,7 +143,7 @@ def form_mode_strips(reference: ReferenceRun) -> ReportFigure | None:
     return ReportFigure("modes", "Modes", text, draw_chart(chart), ())
 
 
-def _form_strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeStrip]:
+def _form_strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Iterator[ModeTimelineStrip]:
     """Yield the spans of time that each contact, latch or switch with several lasting modes stays in one."""
     events = drop_round_off_events(reference.events)
 
@@ -164,7 +164,7 @@ def _form_strips(reference: ReferenceRun, frozen: EquationsBetweenEvents) -> Ite
     for name, words in found:
         spans = [span for span in _find_mode_spans(words, times, end) if span[1] - span[0] > _MIN_MODE_DURATION * end]
         if len({word for *_, word in spans}) > 1:
-            yield ModeStrip(name, tuple(spans))
+            yield ModeTimelineStrip(name, tuple(spans))
 
 
 def _find_mode_spans(

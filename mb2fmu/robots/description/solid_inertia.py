@@ -21,7 +21,7 @@ _MIN_FILL = 1e-9
 """Part of its bounding box that a solid fills at least: what is less is a surface."""
 
 
-class UnknownSolidError(Exception):
+class SolidInertiaError(Exception):
     """Mass and inertia of a shape cannot be computed; the text says why, and what to do."""
 
 
@@ -91,12 +91,12 @@ def form_mesh_solid(vertices: Array, faces: npt.NDArray[np.int64], rule: MeshIne
         rule: What of it has mass.
 
     Raises:
-        UnknownSolidError: If the surface is open or faces inward (``exact``), or encloses nothing.
+        SolidInertiaError: If the surface is open or faces inward (``exact``), or encloses nothing.
     """
     open_edges = _count_open_edges(vertices, faces) if rule in {"exact", "legacy"} else 0
     if rule == "exact" and open_edges:
         what = f"it is not watertight: {open_edges:,} edges have no neighbour, or one that faces the other way"
-        raise UnknownSolidError(f"{what}: close it (fill holes, merge vertices), or write the inertia out")
+        raise SolidInertiaError(f"{what}: close it (fill holes, merge vertices), or write the inertia out")
     if rule == "convex" or not len(faces):
         faces = _find_hull_triangles(vertices)
     triangles = vertices[faces]
@@ -106,9 +106,9 @@ def form_mesh_solid(vertices: Array, faces: npt.NDArray[np.int64], rule: MeshIne
     volume, center, _ = _integrate_tetrahedra(triangles - middle, signed=rule == "exact")
     size = float(np.prod(np.ptp(vertices, axis=0)))
     if volume < -_MIN_FILL * size:
-        raise UnknownSolidError("its triangles face inward: turn them (flip the normals)")
+        raise SolidInertiaError("its triangles face inward: turn them (flip the normals)")
     if not volume > _MIN_FILL * size:
-        raise UnknownSolidError("it encloses no volume: write the inertia out, or give it thickness")
+        raise SolidInertiaError("it encloses no volume: write the inertia out, or give it thickness")
     center = center + middle
     volume, _, products = _integrate_tetrahedra(triangles - center, signed=rule == "exact")  # legacy: another volume
     return replace(_compose_solid(volume, np.zeros(3), products, center), open_edges=open_edges)
@@ -117,7 +117,7 @@ def form_mesh_solid(vertices: Array, faces: npt.NDArray[np.int64], rule: MeshIne
 def _compose_solid(size: float, center: Array, products: Array, origin: Array) -> HomogeneousSolid:
     """Return the solid of a volume (area), its centre and ∫ x xᵀ about it, both from an origin."""
     if not size > 0.0:
-        raise UnknownSolidError("its triangles have no area: export it anew")
+        raise SolidInertiaError("its triangles have no area: export it anew")
     per_mass = products / size
     return HomogeneousSolid(size, origin + center, np.trace(per_mass) * np.eye(3) - per_mass)
 
@@ -159,4 +159,4 @@ def _find_hull_triangles(vertices: Array) -> npt.NDArray[np.int64]:
     try:
         return np.asarray(ConvexHull(vertices).simplices, dtype=np.int64)
     except (QhullError, ValueError) as error:
-        raise UnknownSolidError("its vertices lie in a plane: give it thickness, or write the inertia out") from error
+        raise SolidInertiaError("its vertices lie in a plane: give it thickness, or write the inertia out") from error

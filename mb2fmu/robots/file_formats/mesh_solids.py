@@ -14,7 +14,7 @@ from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.description.solid_inertia import (
     HomogeneousSolid,
     MeshInertiaRule,
-    UnknownSolidError,
+    SolidInertiaError,
     form_mesh_solid,
 )
 from mb2fmu.robots.file_formats.mesh_file_reading import read_mesh_triangles
@@ -22,7 +22,7 @@ from mb2fmu.robots.file_formats.mesh_file_search import MeshNotFoundError, find_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeshPlacementInFile:
+class MeshVertexTransformation:
     """How the vertices of a mesh file become those of a geometry: v ↦ scale · turnᵀ (v − offset).
 
     Attributes:
@@ -59,7 +59,7 @@ class MeshFileAccess:
 
 
 def form_mesh_file_solid(
-    name: str, files: MeshFileAccess, rule: MeshInertiaRule, placement: MeshPlacementInFile
+    name: str, files: MeshFileAccess, rule: MeshInertiaRule, placement: MeshVertexTransformation
 ) -> HomogeneousSolid:
     """Return the solid that the mesh of a file bounds.
 
@@ -70,27 +70,27 @@ def form_mesh_file_solid(
         placement: Of its vertices.
 
     Raises:
-        UnknownSolidError: If the file is not there, cannot be read, or bounds nothing.
+        SolidInertiaError: If the file is not there, cannot be read, or bounds nothing.
     """
     try:
         path = find_mesh_file(name, files.source, files.packages)
         vertices, faces = read_mesh_triangles(files.content_of(path) or b"", path.name)
     except MeshNotFoundError as error:
-        raise UnknownSolidError(str(error)) from error
+        raise SolidInertiaError(str(error)) from error
     except ModelError as error:
-        raise UnknownSolidError("; ".join(fault.what for fault in error.faults)) from error
+        raise SolidInertiaError("; ".join(fault.what for fault in error.faults)) from error
     return form_file_triangle_solid(
         np.asarray(vertices, dtype=float), np.asarray(faces, dtype=np.int64), rule, placement
     )
 
 
 def form_file_triangle_solid(
-    vertices: Array, faces: npt.NDArray[np.int64], rule: MeshInertiaRule, placement: MeshPlacementInFile
+    vertices: Array, faces: npt.NDArray[np.int64], rule: MeshInertiaRule, placement: MeshVertexTransformation
 ) -> HomogeneousSolid:
     """Return the solid of vertices and triangles of a file, which a mirroring turns over.
 
     Raises:
-        UnknownSolidError: If they bound nothing.
+        SolidInertiaError: If they bound nothing.
     """
     mirrored = np.prod(placement.scale) < 0
     return form_mesh_solid(placement.place(vertices), faces[:, ::-1] if mirrored else faces, rule)

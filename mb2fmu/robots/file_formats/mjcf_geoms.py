@@ -13,12 +13,12 @@ from mb2fmu.robots.description.robot_description import Array, GeometryKind, Lin
 from mb2fmu.robots.description.solid_inertia import (
     HomogeneousSolid,
     MeshInertiaRule,
-    UnknownSolidError,
+    SolidInertiaError,
     form_simple_solid,
 )
 from mb2fmu.robots.file_formats.mesh_solids import (
     MeshFileAccess,
-    MeshPlacementInFile,
+    MeshVertexTransformation,
     form_file_triangle_solid,
     form_mesh_file_solid,
 )
@@ -55,16 +55,16 @@ class MjcfMeshAsset:
     """
 
     file: str
-    placement: MeshPlacementInFile
+    placement: MeshVertexTransformation
     rule: MeshInertiaRule
     vertices: Array
     faces: npt.NDArray[np.int64]
     unknown_mass_reason: str = ""
 
     def weigh(self, files: MeshFileAccess) -> HomogeneousSolid:
-        """Return its solid, or its shell; an ``UnknownSolidError`` says why there is none."""
+        """Return its solid, or its shell; an ``SolidInertiaError`` says why there is none."""
         if self.unknown_mass_reason:
-            raise UnknownSolidError(self.unknown_mass_reason)
+            raise SolidInertiaError(self.unknown_mass_reason)
         if self.file:
             return form_mesh_file_solid(self.file, files, self.rule, self.placement)
         return form_file_triangle_solid(self.vertices, self.faces, self.rule, self.placement)
@@ -116,7 +116,7 @@ def _read_mesh_asset(element: XmlElement, file: str) -> MjcfMeshAsset:
     unknown += ["maxhullvert"] if rule == "convex" and element.number("maxhullvert", -1.0) > 0 else []
     return MjcfMeshAsset(
         file,
-        MeshPlacementInFile(element.vector("scale", (1.0, 1.0, 1.0)), reference, single_precision=True),
+        MeshVertexTransformation(element.vector("scale", (1.0, 1.0, 1.0)), reference, single_precision=True),
         cast("MeshInertiaRule", rule),
         vertices,
         corners.astype(np.int64),
@@ -176,7 +176,7 @@ def read_mjcf_geom(
         return GeomWithMass(shape, None, f"{what}, which is not computed")
     try:
         return GeomWithMass(shape, _read_inertia(element, kind, size, pose, assets))
-    except UnknownSolidError as error:
+    except SolidInertiaError as error:
         what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, which is not known"
         return GeomWithMass(shape, None, f"{what}: {error}")
 
@@ -220,7 +220,7 @@ def _read_inertia(
     """Return mass and inertia of a solid in its body's frame, from ``mass``, else ``density``; or say that none is."""
     name = element.attribute("mesh")
     if kind not in _SIZE_COUNTS and (kind != "mesh" or name not in assets.meshes):
-        raise UnknownSolidError("no file of it is read" if kind != "mesh" else f"the mesh {name!r} is none of <asset>")
+        raise SolidInertiaError("no file of it is read" if kind != "mesh" else f"the mesh {name!r} is none of <asset>")
     solid = form_simple_solid(kind, size) if kind != "mesh" else assets.meshes[name].weigh(assets.files)
     if solid.open_edges:
         what = (

@@ -9,8 +9,8 @@ import numpy as np
 
 from mb2fmu.robots.description.inertia_check_and_repair import combine_inertias
 from mb2fmu.robots.description.robot_description import GeometryKind, LinkInertia, Pose
-from mb2fmu.robots.description.solid_inertia import HomogeneousSolid, UnknownSolidError, form_simple_solid
-from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshPlacementInFile, form_mesh_file_solid
+from mb2fmu.robots.description.solid_inertia import HomogeneousSolid, SolidInertiaError, form_simple_solid
+from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshVertexTransformation, form_mesh_file_solid
 from mb2fmu.robots.file_formats.strict_xml import XmlElement
 
 _WATER_DENSITY = 1000.0
@@ -18,7 +18,7 @@ _WATER_DENSITY = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class SdfCollisionWeighing:
+class SdfCollisionMassCalculator:
     """Computes masses of links from their collision shapes.
 
     Attributes:
@@ -38,7 +38,7 @@ class SdfCollisionWeighing:
         name = link.attribute("name")
         try:
             total = combine_inertias((Pose(), part) for part in self._weigh_collisions(link, inertial))
-        except UnknownSolidError as error:
+        except SolidInertiaError as error:
             return None, f"link {name} gets its mass from a <collision>, and it is not known: {error}"
         if total is None:
             return None, f"link {name} has <inertial auto>, and no <collision> that would give it mass"
@@ -53,23 +53,23 @@ class SdfCollisionWeighing:
         for collision in link.children("collision"):
             density = read_child_number(collision, "density", usual)
             if density <= 0:
-                raise UnknownSolidError(f"its density is {density:g} kg/m³")
+                raise SolidInertiaError(f"its density is {density:g} kg/m³")
             pose, geometry = self.read_pose(collision), collision.child("geometry")
             for shape in geometry.list_elements() if geometry else ():
                 solid = self._form_solid(shape)
                 yield solid.weigh(density * solid.volume, pose, collision.line)
 
     def _form_solid(self, shape: XmlElement) -> HomogeneousSolid:
-        """Return the solid of a shape; an ``UnknownSolidError`` says why there is none."""
+        """Return the solid of a shape; an ``SolidInertiaError`` says why there is none."""
         kind, sizes, mesh = read_shape_sizes(shape)
         if kind is None:
-            raise UnknownSolidError(f"<{shape.name}> is no solid that is computed")
+            raise SolidInertiaError(f"<{shape.name}> is no solid that is computed")
         if kind != "mesh":
             halves = {"box": (0.5, 0.5, 0.5), "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}.get(kind, (1.0,))
             return form_simple_solid(kind, np.array(sizes) * np.array(halves))
         if shape.child("submesh") is not None:
-            raise UnknownSolidError("<submesh> is not honoured")
-        return form_mesh_file_solid(mesh, self.files, "exact", MeshPlacementInFile(sizes))
+            raise SolidInertiaError("<submesh> is not honoured")
+        return form_mesh_file_solid(mesh, self.files, "exact", MeshVertexTransformation(sizes))
 
 
 def read_element_text(element: XmlElement | None) -> str:

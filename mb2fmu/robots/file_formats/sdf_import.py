@@ -32,7 +32,7 @@ from mb2fmu.robots.description.robot_description import (
 from mb2fmu.robots.file_formats.mesh_file_search import NO_PACKAGES
 from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
 from mb2fmu.robots.file_formats.sdf_collision_masses import (
-    SdfCollisionWeighing,
+    SdfCollisionMassCalculator,
     read_child_number,
     read_element_text,
     read_shape_sizes,
@@ -227,7 +227,7 @@ class _SdfModelReader:
         unknown = ""
         if inertial is not None and inertial.attribute("auto") in {"true", "1"}:
             self._check_inertial(inertial)
-            weighing = SdfCollisionWeighing(self.files, partial(self._read_shape_pose, link=name))
+            weighing = SdfCollisionMassCalculator(self.files, partial(self._read_shape_pose, link=name))
             own, unknown = weighing.weigh_link(element, inertial)
         elif inertial is not None:
             own = self._read_inertial(inertial)

@@ -55,7 +55,11 @@ def _list_parts(inner: etree._Element) -> list[etree._Element]:
     """Return a model's parts, and first the model as its own frame, with names as the model around it sees them."""
     name = (inner.get("name") or "").strip()
     is_merged = inner.get(MERGE_ATTRIBUTE) is not None
-    scope = _NameScope("", f"_merged__{name}__model__") if is_merged else _NameScope(name + _SEPARATOR, name)
+    scope = (
+        _NestedModelNameScope("", f"_merged__{name}__model__")
+        if is_merged
+        else _NestedModelNameScope(name + _SEPARATOR, name)
+    )
     parts = [part for part in inner if part.tag in {"link", "joint", "frame"}]
     first = inner.find("link")
     canonical = inner.get("canonical_link") or ("" if first is None else first.get("name") or "")
@@ -73,7 +77,7 @@ def _list_parts(inner: etree._Element) -> list[etree._Element]:
 
 
 @dataclass(frozen=True, slots=True)
-class _NameScope:
+class _NestedModelNameScope:
     """The names of an inner model.
 
     Attributes:

@@ -23,7 +23,7 @@ _ANGULAR_JACOBIAN_UNITS = {True: "1", False: "rad/m"}
 
 
 @dataclass(frozen=True, slots=True)
-class _SpeedDirection:
+class _NamedJointSpeed:
     """One speed: ``base`` is the joint's name, ``axis`` such as ``.x`` where the joint has several.
 
     Of a modal speed ``base`` is the name of the link that bends, ``axis`` the number of the mode, such as ``[1]``.
@@ -51,7 +51,7 @@ class _SpeedDirection:
 
 
 @dataclass(frozen=True, slots=True)
-class JointSpaceDeclarations:
+class JointSpaceOutputDeclarations:
     """Declared variables of the requested quantities.
 
     Attributes:
@@ -65,7 +65,7 @@ class JointSpaceDeclarations:
 
 def declare_joint_space_outputs(
     settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics
-) -> JointSpaceDeclarations:
+) -> JointSpaceOutputDeclarations:
     """Return outputs and inputs for ``settings.quantities``.
 
     Args:
@@ -77,13 +77,13 @@ def declare_joint_space_outputs(
         ModelError: With everything that is requested and is not there.
     """
     if not settings.quantities:
-        return JointSpaceDeclarations()
+        return JointSpaceOutputDeclarations()
     _check_quantities(settings, speeds, mechanics)
-    writer = _RequestWriter(mechanics, [_parse_direction(speed) for speed in speeds])
+    writer = _JointSpaceOutputWriter(mechanics, [_parse_direction(speed) for speed in speeds])
     for word in dict.fromkeys(settings.quantities):
         name, _, frame = word.partition(":")
         writer.request_quantity(name, frame)
-    return JointSpaceDeclarations(tuple(writer.inputs), tuple(writer.requests))
+    return JointSpaceOutputDeclarations(tuple(writer.inputs), tuple(writer.requests))
 
 
 def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanics: RobotMechanics) -> None:
@@ -110,17 +110,17 @@ def _check_quantities(settings: RobotSettings, speeds: Sequence[Speed], mechanic
         raise ModelError("the robot's settings do not fit it:", faults)
 
 
-def _parse_direction(speed: Speed) -> _SpeedDirection:
+def _parse_direction(speed: Speed) -> _NamedJointSpeed:
     """Return the direction that a name says, such as ``elbow.speed``, ``base.velocity.x`` or ``arm.eta_dot[1]``."""
     pattern = r"(.+)\.(speed|velocity|angular_velocity|eta_dot)(\.[xyz]|\[\d+\])?"
     base, word, axis = re.fullmatch(pattern, speed.name).groups()  # type: ignore[union-attr]
-    return _SpeedDirection(speed.symbol, base, axis or "", speed.unit == "rad/s", word.endswith("velocity"))
+    return _NamedJointSpeed(speed.symbol, base, axis or "", speed.unit == "rad/s", word.endswith("velocity"))
 
 
 @dataclass(slots=True)
-class _RequestWriter:
+class _JointSpaceOutputWriter:
     mechanics: RobotMechanics
-    directions: list[_SpeedDirection]
+    directions: list[_NamedJointSpeed]
     inputs: list[Input] = field(default_factory=list)
     requests: list[OutputRequest] = field(default_factory=list)
 

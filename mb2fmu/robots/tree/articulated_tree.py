@@ -107,7 +107,7 @@ class RobotPartTree:
 
 
 @dataclass(slots=True)
-class _PartDraft:
+class _RobotPartDraft:
     name: str
     parent: int
     joint: RobotJoint | None
@@ -298,15 +298,15 @@ def _draft_parts(
     links: Mapping[str, RobotLink],
     settings: RobotSettings,
     bending: Mapping[str, FlexibleLink],
-) -> tuple[list[_PartDraft], dict[str, tuple[int, Pose]]]:
+) -> tuple[list[_RobotPartDraft], dict[str, tuple[int, Pose]]]:
     """Return the moving parts, and for each link its part and pose on it; links joined rigidly share a part."""
-    drafts = [_PartDraft("ground", -1, None, Pose(), 2, 1.0)]
+    drafts = [_RobotPartDraft("ground", -1, None, Pose(), 2, 1.0)]
     place: dict[str, tuple[int, Pose]] = {}
     root = links[description.root]
     if settings.base != "fixed":
         axis = np.array([0.0, 0.0, 1.0])
         base = RobotJoint(name=BASE_JOINT_NAME, kind=settings.base, parent="", child=root.name, axis=axis, driven=False)
-        drafts.append(_PartDraft(root.name, 0, base, Pose(), 2, 1.0))
+        drafts.append(_RobotPartDraft(root.name, 0, base, Pose(), 2, 1.0))
     place[root.name] = (len(drafts) - 1, Pose())
     drafts[-1].links.append((root, Pose()))
     for joint in joints:
@@ -318,7 +318,7 @@ def _draft_parts(
             place[joint.child] = (parent, at)
         else:
             along, sign, align = _align_axis(joint)
-            drafts.append(_PartDraft(joint.child, parent, joint, at @ Pose(align), along, sign))
+            drafts.append(_RobotPartDraft(joint.child, parent, joint, at @ Pose(align), along, sign))
             place[joint.child] = (len(drafts) - 1, Pose(align.T))
         number, own = place[joint.child]
         drafts[number].links.append((links[joint.child], own))
@@ -326,7 +326,7 @@ def _draft_parts(
 
 
 def _hang_on_section(
-    joint: RobotJoint, link: FlexibleLink, place: tuple[int, Pose], drafts: list[_PartDraft]
+    joint: RobotJoint, link: FlexibleLink, place: tuple[int, Pose], drafts: list[_RobotPartDraft]
 ) -> tuple[int, Pose]:
     """Return the part of the node that a joint hangs on, made at the first such joint, and the joint's pose in it."""
     section = (link.name, link.nodes[joint.name])
@@ -335,7 +335,7 @@ def _hang_on_section(
         name, (parent, pose) = f"{link.name} at node {section[1]}", place
         elastic = RobotJoint(name=name, kind="elastic", parent=link.name, child=name, driven=False)
         at = pose @ link.section_pose(section[1])
-        drafts.append(_PartDraft(name, parent, elastic, at, 2, 1.0, section=section))
+        drafts.append(_RobotPartDraft(name, parent, elastic, at, 2, 1.0, section=section))
     return number, link.joint_pose(joint)
 
 
@@ -360,7 +360,7 @@ def rotation_with_z_along(axis: Array) -> Array:
 
 
 def _moving_coordinate(
-    number: int, joint: RobotJoint | None, drafts: list[_PartDraft], numbers: Mapping[str, int]
+    number: int, joint: RobotJoint | None, drafts: list[_RobotPartDraft], numbers: Mapping[str, int]
 ) -> tuple[int, float, float] | None:
     """Return the joint whose position moves a part, with factor and offset; chains of mimics are followed."""
     if joint is None or joint.kind not in {"revolute", "prismatic"}:
@@ -377,7 +377,7 @@ def _moving_coordinate(
     return number, factor, offset
 
 
-def _check_known_masses(drafts: list[_PartDraft], where: str) -> None:
+def _check_known_masses(drafts: list[_RobotPartDraft], where: str) -> None:
     """Refuse links that move and have an unknown mass."""
     moving = [link for draft in drafts[1:] for link, _ in draft.links if link.unknown_mass_reason]
     if moving:

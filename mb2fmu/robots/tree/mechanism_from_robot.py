@@ -39,7 +39,7 @@ from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFrame, NamedFramePoint, NamedJoint
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecords
+from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecordWriter
 from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.exact_sympy_components import (
@@ -64,11 +64,11 @@ def make_robot_mechanism(definition: CheckedModel) -> Mechanism:
     """Return the mechanism of a checked model whose mechanics are a robot's."""
     mechanics = definition.mechanics
     assert isinstance(mechanics, RobotMechanics)
-    return _RobotReader(definition, mechanics).read()
+    return _RobotMechanismBuilder(definition, mechanics).read()
 
 
 @dataclass
-class _RobotReader:
+class _RobotMechanismBuilder:
     definition: CheckedModel
     robot: RobotMechanics
     frames: list[Frame] = field(default_factory=list)
@@ -80,7 +80,7 @@ class _RobotReader:
     point_of: dict[Any, int] = field(default_factory=dict)
     body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
     K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
-    bending: FlexibleLinkRecords = field(init=False)
+    bending: FlexibleLinkRecordWriter = field(init=False)
     inverse: bool = False  # the efforts along prescribed joints are requested
 
     def __post_init__(self) -> None:
@@ -226,7 +226,7 @@ class _RobotReader:
         self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         self.points = [KinematicPoint(ground, -1, None, (), located=True)]
         self.part_frame, self.part_origin = [0], [0]
-        self.bending = FlexibleLinkRecords(self.frames, self.points, self.plain)
+        self.bending = FlexibleLinkRecordWriter(self.frames, self.points, self.plain)
         self._place_flexible_links(0)
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             if part.section:

@@ -28,7 +28,7 @@ Files write angles with eight digits: a mass that is meant to be on an axis is 1
 
 
 @dataclass(frozen=True, slots=True)
-class StartInertiaAndWeight:
+class MassMatrixAndWeightAtStart:
     """Values at the start: mass matrix, weight along each speed, first row of each part.
 
     ``compute_robot_instability_rate`` is how fast the robot falls from there if its weight is held: rate of the fastest

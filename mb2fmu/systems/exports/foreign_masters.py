@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu.systems.monolithic_reference_comparison import VariableDeviation
+from mb2fmu.systems.monolithic_reference_comparison import SystemVariableDeviation
 
 TIME_LIMIT = 120.0
 _MAX_MESSAGE_LENGTH = 300
@@ -98,7 +98,7 @@ def run_foreign_masters(
 
 
 def find_largest_master_difference(
-    result: ForeignMasterResult, deviations: Sequence[VariableDeviation]
+    result: ForeignMasterResult, deviations: Sequence[SystemVariableDeviation]
 ) -> tuple[float, str] | None:
     """Return the largest relative error of an answer at the end, and its variable; None: none known."""
     relative_errors = [

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 
-from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, Fmi3CoSimulation, FmuMessageLog
+from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, Fmi3CoSimulationInstance, FmuMessageLog
 from mb2fmu.systems.master import input_polynomial_operations
 
 Floats = npt.NDArray[np.float64]
@@ -305,11 +305,11 @@ class Fmi3Slave(_FmuSlave):
         raise SlaveError(f"its discrete states do not settle in {MAX_EVENT_ITERATIONS} iterations")
 
 
-class IntermediateUpdateInstance(Fmi3CoSimulation):
+class IntermediateUpdateInstance(Fmi3CoSimulationInstance):
     """An FMI 3.0 Co-Simulation instance whose inputs can be given at internal steps.
 
     Args:
-        request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Fmi3CoSimulation` reads it.
+        request: As :class:`mb2fmu.fmu.runner.fmpy_instances.Fmi3CoSimulationInstance` reads it.
         log: Log of the FMU's messages.
         capabilities: Whether updates, events and early return are used.
     """

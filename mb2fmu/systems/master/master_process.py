@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from fmpy.fmi2 import FMU2Slave
 
-from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, FmuMessageLog
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulationInstance, FmuMessageLog
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
 from mb2fmu.systems.master.fmu_slaves import (
     Fmi2Slave,
@@ -95,7 +95,7 @@ class _ComponentMessageLog(FmuMessageLog):
         self._stream.flush()
 
 
-class _NamedFmi2Instance(Fmi2CoSimulation):
+class _NamedFmi2Instance(Fmi2CoSimulationInstance):
     """An FMI 2.0 FMU with the name of its component."""
 
     def _make_fmpy_fmu(self, request: dict[str, Any]) -> FMU2Slave:

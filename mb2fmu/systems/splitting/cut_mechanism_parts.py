@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import CompleteMechanismSource
+from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.systems.splitting.exchanged_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
@@ -52,7 +52,7 @@ def _make_part(draft: MechanismPartDraft, drafts: Sequence[MechanismPartDraft]) 
     variables = MechanismPartVariables(draft, drafts)
     mechanism = variables.make_mechanism()
     declared = mechanism.declared
-    mechanics = CompleteMechanismSource(
+    mechanics = ReadyMadeMechanismSource(
         kind=f"{draft.mechanism.declared.origin}, cut at {draft.cut.name}",
         coordinates=tuple(coordinate.symbol for coordinate in declared.coordinates),
         speeds=tuple(state.symbol for state in declared.speeds),

@@ -39,11 +39,11 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     stabilize_quaternion_length,
 )
 from mb2fmu.model.quantity_declarations import Parameter
-from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSides
+from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSideMotions
 from mb2fmu.systems.splitting.cut_joint_topology import CutJoint, find_cut_joint
 from mb2fmu.systems.splitting.exchanged_forces import AXES
 from mb2fmu.systems.splitting.joint_replacement_records import (
-    CutJointMechanism,
+    MechanismWithOpenedJoint,
     RenumberedFramesAndPoints,
     TransmissionLineWave,
 )
@@ -60,7 +60,7 @@ def replace_joint_by_coupling(
     point: int,
     method: JointCompliance,
     settings: SplittingSettings,
-) -> CutJointMechanism:
+) -> MechanismWithOpenedJoint:
     """Open a joint.
 
     Args:
@@ -86,7 +86,7 @@ class _JointCutBuilder:
 
     def __init__(self, joint: CutJoint, method: JointCompliance, settings: SplittingSettings) -> None:
         self.joint, self.method, self.settings = joint, method, settings
-        self.sides = CutJointSides(joint, settings)
+        self.sides = CutJointSideMotions(joint, settings)
         self.flange, self.inner_side, self.flange_side = self.sides.flange, self.sides.inner, self.sides.outer
         self.inner_state = min(joint.inner_states, key=str)
         self.flange_state = self.flange.q[0][0] if self.flange.q else min(joint.outer_states, key=str)
@@ -178,7 +178,7 @@ class _JointCutBuilder:
 
     # --- the opened mechanism
 
-    def build(self) -> CutJointMechanism:
+    def build(self) -> MechanismWithOpenedJoint:
         """Return the records with the flange, renumbered: new ones come right after the ground's."""
         mechanism = self.joint.mechanism
         line_waves: list[TransmissionLineWave] = []
@@ -212,7 +212,7 @@ class _JointCutBuilder:
             if states & self.joint.inner_states and states & outer_states
         ]
         bushing_loads = [load.name for load in compliance_loads] if self.method == "bushing" else []
-        return CutJointMechanism(
+        return MechanismWithOpenedJoint(
             cut_mechanism,
             frozenset(bushing_loads),
             frozenset(loads_of_both_sides),

@@ -38,7 +38,7 @@ class TransmissionLineWave:
 
 
 @dataclass(frozen=True)
-class CutJointMechanism:
+class MechanismWithOpenedJoint:
     """A mechanism with an opened joint.
 
     Attributes:

@@ -10,7 +10,7 @@ import jinja2
 
 from mb2fmu.compiler.derivatives.second_derivatives import (
     SparsityPattern,
-    TwiceDifferentiatedEntry,
+    TwiceDifferentiatedEntryPoint,
     form_second_derivatives,
 )
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
@@ -59,7 +59,7 @@ MAX_HESSIAN_OPERATIONS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class _PrintedExternalFunction:
+class _PrintedCasadiExternalFunction:
     """One external function with the two C functions behind it.
 
     Attributes:
@@ -103,7 +103,7 @@ def emit_casadi_files(program: ScalarProgram, model: TargetModelDescription) -> 
 
 
 def _print_function_file(
-    twice: TwiceDifferentiatedEntry, model: TargetModelDescription, entry: str, memory: Sequence[float]
+    twice: TwiceDifferentiatedEntryPoint, model: TargetModelDescription, entry: str, memory: Sequence[float]
 ) -> bytes:
     """Print one function with its derivatives."""
     program = twice.program
@@ -140,7 +140,7 @@ def _print_function_file(
 
 def _print_external_function(
     graph: StatementScheduleGraph, function: _CasadiExternalFunction, names: CNameRegistry
-) -> _PrintedExternalFunction:
+) -> _PrintedCasadiExternalFunction:
     """Print the C functions behind an external function."""
     entry = graph.program.entries[function.entry]
     first, places = [], []
@@ -162,7 +162,7 @@ def _print_external_function(
     whole = c_function(function.entry, function.outputs)
     without = [block for block in function.outputs if not block.by_parameters]
     part = whole if len(without) == len(function.outputs) else c_function(f"{function.entry}_part", without)
-    return _PrintedExternalFunction(function, whole, part, count, tuple(first))
+    return _PrintedCasadiExternalFunction(function, whole, part, count, tuple(first))
 
 
 @cache
@@ -231,7 +231,7 @@ class _CasadiExternalFunction:
 
 
 def _list_casadi_external_functions(
-    twice: TwiceDifferentiatedEntry, results: int
+    twice: TwiceDifferentiatedEntryPoint, results: int
 ) -> tuple[_CasadiExternalFunction, ...]:
     """Return f and its derivatives.
 

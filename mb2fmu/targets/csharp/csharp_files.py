@@ -10,7 +10,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
 from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter
+from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter
 
 _KEYWORDS = (
     *("abstract", "as", "base", "bool", "break", "byte", "case", "catch", "char", "checked", "class", "const"),
@@ -33,7 +33,7 @@ _NATIVE_NAMES: Mapping[str, str] = MappingProxyType(
 )
 
 
-class _CSharpPrinter(WorkArrayPrinter):
+class _CSharpPrinter(WorkArrayFunctionPrinter):
     """Prints methods of C#."""
 
     first_index = 0

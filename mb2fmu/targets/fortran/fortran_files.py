@@ -10,13 +10,13 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
 from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter
+from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter
 
 _MAX_LINE_LENGTH = 132
 _MAX_ELEMENTS_PER_CONSTANT = 900  # a statement may have 255 continuation lines
 
 
-class _FortranPrinter(WorkArrayPrinter):
+class _FortranPrinter(WorkArrayFunctionPrinter):
     """Prints procedures of Fortran."""
 
     function_names = MappingProxyType(

@@ -234,7 +234,7 @@ class JaxPrinter(ProgramStatementPrinter):
         targets = [node for statement in first for node in statement.defines]
         outside = [*statements[: loop.start], *statements[loop.end :]]
         read_outside = {node for statement in outside for node in statement.reads} | set(results)
-        given, carried = _LoopArguments("e"), _LoopArguments("c")
+        given, carried = _JaxLoopArguments("e"), _JaxLoopArguments("c")
         texts = [[self._name_operand(operand, targets, given, carried) for operand in row] for row in loop.operands]
         kept = self._place_results(statements, loop, read_outside)
         begin = [self._join(operand.values[:1]) for operand in carried.operands]
@@ -260,7 +260,11 @@ class JaxPrinter(ProgramStatementPrinter):
         )
 
     def _name_operand(
-        self, operand: RepeatedStatementOperand, targets: Sequence[int], given: _LoopArguments, carried: _LoopArguments
+        self,
+        operand: RepeatedStatementOperand,
+        targets: Sequence[int],
+        given: _JaxLoopArguments,
+        carried: _JaxLoopArguments,
     ) -> str:
         """Return the text of an operand in the function of one repetition; shared values get a name before it."""
         if operand.is_carried:
@@ -292,7 +296,7 @@ class JaxPrinter(ProgramStatementPrinter):
         return kept
 
 
-class _LoopArguments:
+class _JaxLoopArguments:
     """Operands that a repetition is given, each once.
 
     Args:

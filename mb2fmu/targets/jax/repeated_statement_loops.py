@@ -87,7 +87,7 @@ def find_repeated_statements(
     for value, place in defined_at.items():
         if value <= last:
             lookup[value] = place
-    search = _LoopSearch(values, lookup[values])
+    search = _RepeatedStatementSearch(values, lookup[values])
     found: list[RepeatedStatementLoop] = []
     waiting = sorted(_list_periodic_stretches(kinds), key=lambda each: each[0] - each[1] + each[2])
     while waiting:
@@ -126,7 +126,7 @@ def _cut_out(begin: int, end: int, loops: Sequence[RepeatedStatementLoop]) -> It
 
 
 @dataclass(frozen=True, slots=True)
-class _LoopSearch:
+class _RepeatedStatementSearch:
     """Operands of all statements.
 
     Attributes:

@@ -11,7 +11,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
 from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
 from mb2fmu.targets.target_model_description import TargetModelDescription
-from mb2fmu.targets.work_array_printing import WorkArrayPrinter
+from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter
 
 _KEYWORDS = (
     *("baremodule", "begin", "break", "catch", "const", "continue", "do", "else", "elseif", "end", "export", "false"),
@@ -22,7 +22,7 @@ _ELEMENTS_PER_LINE = 8
 _CHECKED_DOMAINS = ("sqrt", "log", "sin", "cos", "tan", "asin", "acos", "acosh", "atanh")
 
 
-class _JuliaPrinter(WorkArrayPrinter):
+class _JuliaPrinter(WorkArrayFunctionPrinter):
     """Prints functions of Julia."""
 
     brackets = ("[", "]")

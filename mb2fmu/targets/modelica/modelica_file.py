@@ -17,7 +17,11 @@ from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.modelica.modelica_flanges import TerminalVariables, form_modelica_flanges
 from mb2fmu.targets.modelica.modelica_mode_clauses import form_modelica_modes_and_events, make_modelica_mode_identifiers
-from mb2fmu.targets.modelica.modelica_printing import ModelicaEquationPrinter, ModelicaNames, format_modelica_number
+from mb2fmu.targets.modelica.modelica_printing import (
+    ModelicaEquationPrinter,
+    ModelicaVariableNames,
+    format_modelica_number,
+)
 from mb2fmu.targets.target_model_description import TargetModelDescription, TargetModelVariable
 from mb2fmu.units import parse_unit
 
@@ -113,7 +117,7 @@ def emit_modelica_file(
         names[end - len(group) : end] for end, group in zip(ends, groups, strict=True)
     )
     memory = make_modelica_mode_identifiers(program) if frozen else ()
-    printer = ModelicaEquationPrinter(program, ModelicaNames(states, inputs, parameters, memory=memory))
+    printer = ModelicaEquationPrinter(program, ModelicaVariableNames(states, inputs, parameters, memory=memory))
     events = [name for name in ("conditions", "resets", "indicators", "surfaces", "event") if name in program.entries]
     results = printer.print_entries(("rhs", "outputs", *events))
     context = {

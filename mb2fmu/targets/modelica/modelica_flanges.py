@@ -24,7 +24,7 @@ class TerminalVariables:
 
 
 @dataclass(frozen=True, slots=True)
-class FlangeModelContent:
+class ModelicaFlangeFileContent:
     """Content of the file of flanges.
 
     Attributes:
@@ -46,7 +46,7 @@ _FLANGE_TYPES: Mapping[tuple[str, str], tuple[str, str]] = MappingProxyType(
 
 def form_modelica_flanges(
     terminals: Sequence[TerminalVariables], inputs: Mapping[str, str], others: Mapping[str, str]
-) -> FlangeModelContent | None:
+) -> ModelicaFlangeFileContent | None:
     """Return flanges for terminals that form a power bond (effort and position) of which one is an input.
 
     The effort of a flange is positive into the component, as an ``inflow`` is.
@@ -85,4 +85,4 @@ def form_modelica_flanges(
             else:
                 continue
             flanges.append((package, name, terminal.name))
-    return FlangeModelContent(tuple(flanges), tuple(equations), frozenset(used)) if flanges else None
+    return ModelicaFlangeFileContent(tuple(flanges), tuple(equations), frozenset(used)) if flanges else None

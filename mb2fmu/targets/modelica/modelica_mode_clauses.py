@@ -138,7 +138,7 @@ def form_modelica_modes_and_events(
     differ = [f"{value} > {old} or {value} < {old}" for value, old in zip(now, was, strict=True)]
     rows = enumerate(zip(looking, margins, surfaces, drives, strict=True), 1)
     sticking = [
-        _StickingSwitch(names[row[0].memory], row[0].name, *row[1:], number)
+        _StickingFriction(names[row[0].memory], row[0].name, *row[1:], number)
         for number, row in rows
         if row[0].kind == "sticking"
     ]
@@ -153,7 +153,7 @@ _MIN_FRICTIONS_OF_TRIALS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _StickingSwitch:
+class _StickingFriction:
     """A friction that sticks.
 
     Attributes:
@@ -214,7 +214,7 @@ class _StickingSwitch:
         return replace(mode, value=mode.value.replace("noEvent(if ", trial, 1))
 
 
-def _add_trials(events: ModelicaEvents, sticking: Sequence[_StickingSwitch]) -> ModelicaEvents:
+def _add_trials(events: ModelicaEvents, sticking: Sequence[_StickingFriction]) -> ModelicaEvents:
     """Return the events with trials to hold again what was released."""
     trials = {each.mode: each for each in sticking}
     modes = [trials[mode.name].hold_again(mode) if mode.name in trials else mode for mode in events.modes]
@@ -227,7 +227,7 @@ def _add_trials(events: ModelicaEvents, sticking: Sequence[_StickingSwitch]) -> 
     )
 
 
-def _choose_trial(sticking: Sequence[_StickingSwitch]) -> str:
+def _choose_trial(sticking: Sequence[_StickingFriction]) -> str:
     """Return the number of the first friction that may be held again; 0 if there is none."""
     choices = " elseif ".join(f"{each.can_be_tried} then {each.number}.0" for each in sticking)
     return f"noEvent(if {choices} else 0.0)"

@@ -43,7 +43,7 @@ def format_modelica_number(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelicaNames:
+class ModelicaVariableNames:
     """Names of a program's leaves in Modelica.
 
     Attributes:
@@ -77,7 +77,7 @@ class ModelicaEquationPrinter:
     """
 
     def __init__(
-        self, program: ScalarProgram, names: ModelicaNames, tables: dict[PiecewisePolynomial, str] | None = None
+        self, program: ScalarProgram, names: ModelicaVariableNames, tables: dict[PiecewisePolynomial, str] | None = None
     ) -> None:
         self._program = program
         self._operands = program.all_operands()
@@ -186,7 +186,9 @@ class ModelicaEquationPrinter:
         for name, guess in zip(results, guesses, strict=True):
             self.unknowns.append((name, self._constant(guess) or 0.0))
         theta = [self.read(node) for node in block.operands[: -block.size]]
-        inner = ModelicaEquationPrinter(body, ModelicaNames(results, (), theta, f"{self.prefix}b{index}"), self.tables)
+        inner = ModelicaEquationPrinter(
+            body, ModelicaVariableNames(results, (), theta, f"{self.prefix}b{index}"), self.tables
+        )
         residuals = inner.print_entries(("residual",))["residual"]
         self.bodies[index] = inner
         self.unknowns += inner.unknowns

@@ -18,7 +18,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_points
-from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckStart, choose_step_check_start
+from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepCheckStart, choose_step_check_start
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
@@ -76,7 +76,7 @@ class ApiCheckPoint:
     derivatives_in_new_modes: DirectionalDifferences | None
     by_parameters: DirectionalDifferences | None
     extreme_points: tuple[ExtremeEvaluationPoint, ...] = ()
-    steps: StepCheckStart | None = None
+    steps: UnusualStepCheckStart | None = None
 
     @property
     def point(self) -> FiniteDifferencePoint:

@@ -47,7 +47,7 @@ _NOT_OFFERED = "the FMU does not offer it"
 
 
 @dataclass(frozen=True, slots=True)
-class ApiCheck:
+class ApiCheckFamily:
     """One family of calls and its comparison.
 
     Attributes:
@@ -143,38 +143,38 @@ def _compare_ramps(comparison: ApiCheckComparison, recorded: RecordedValues, err
     UnusualStepComparison(comparison.check_point.steps, error_table).compare_ramps(recorded)
 
 
-DIRECTIONAL = ApiCheck(
+DIRECTIONAL = ApiCheckFamily(
     "directional derivatives", "against differences of the reference's x' and outputs",
     plan_directional_derivative_calls, compare_directional_derivatives,
 )  # fmt: skip
-EXTREMES = ApiCheck(
+EXTREMES = ApiCheckFamily(
     "values beyond the experiments", "x' and outputs against the reference's there",
     _plan_extreme_calls, _compare_extremes, reported_if_absent=False,
 )  # fmt: skip
-STEPS = ApiCheck(
+STEPS = ApiCheckFamily(
     "other start times and step sizes", "states behind tiny and long steps against the reference",
     _plan_step_calls, _compare_steps, reported_if_absent=False,
 )  # fmt: skip
-SOLVERS = ApiCheck(
+SOLVERS = ApiCheckFamily(
     "each solver", "states behind a step against the reference",
     _plan_solver_calls, _compare_solvers, reported_if_absent=False,
 )  # fmt: skip
 _API_CHECKS = (
-    ApiCheck("every variable read and set", "bits of what was set and recorded; der(x) against x'",
+    ApiCheckFamily("every variable read and set", "bits of what was set and recorded; der(x) against x'",
              plan_value_calls, compare_values),
-    ApiCheck("parameters changed during the run", "x', outputs and steps from there against the reference",
+    ApiCheckFamily("parameters changed during the run", "x', outputs and steps from there against the reference",
              plan_parameter_tuning_calls, compare_parameter_tuning),
     DIRECTIONAL,
-    ApiCheck("adjoint derivatives", "times directions, against the same differences",
+    ApiCheckFamily("adjoint derivatives", "times directions, against the same differences",
              plan_adjoint_derivative_calls, compare_adjoint_derivatives, reported_if_absent=False),
-    ApiCheck("derivatives by parameters", "against differences of the reference by parameters",
+    ApiCheckFamily("derivatives by parameters", "against differences of the reference by parameters",
              plan_parameter_derivative_calls, compare_parameter_derivatives, reported_if_absent=False),
     EXTREMES,
     STEPS,
     SOLVERS,
-    ApiCheck("ramps of inputs", "states behind a step against the reference; saved ones the same bits",
+    ApiCheckFamily("ramps of inputs", "states behind a step against the reference; saved ones the same bits",
              _plan_ramp_calls, _compare_ramps, reported_if_absent=False),
-    ApiCheck("derivatives of outputs in time", "against differences along the reference",
+    ApiCheckFamily("derivatives of outputs in time", "against differences along the reference",
              plan_output_derivative_calls, compare_output_derivatives, kind="CoSimulation"),
 )  # fmt: skip
 
@@ -228,7 +228,7 @@ def _iterate_results(
         yield _form_result(check, comparison.plan.kind, table, unjudged)
 
 
-def _explain_missing_calls(check: ApiCheck, comparison: ApiCheckComparison) -> str:
+def _explain_missing_calls(check: ApiCheckFamily, comparison: ApiCheckComparison) -> str:
     """Return why calls were not made; empty where they do not exist for this interface type or version."""
     if not check.reported_if_absent or (check.kind and check.kind != comparison.plan.kind):
         return ""
@@ -238,7 +238,7 @@ def _explain_missing_calls(check: ApiCheck, comparison: ApiCheckComparison) -> s
 
 
 def _form_result(
-    check: ApiCheck, kind: InterfaceType, error_table: BoundedDifferences, unjudged: str
+    check: ApiCheckFamily, kind: InterfaceType, error_table: BoundedDifferences, unjudged: str
 ) -> ApiCheckResult:
     """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
     reason = unjudged

@@ -122,7 +122,7 @@ def choose_extreme_points(
         row = next((k for k in range(row, 0, -1) if _moves_freely(reference, numeric, k)), 0)
         if not row:
             return ()
-    return tuple(_PointChooser(definition, reference, row, settable, rates).points())
+    return tuple(_ExtremePointChooser(definition, reference, row, settable, rates).points())
 
 
 def _moves_freely(reference: ReferenceRun, numeric: HybridEquations, row: int) -> bool:
@@ -134,7 +134,7 @@ def _moves_freely(reference: ReferenceRun, numeric: HybridEquations, row: int) -
     )  # fmt: skip
 
 
-class _PointChooser:
+class _ExtremePointChooser:
     """Forms candidates and keeps those at which the reference has values."""
 
     def __init__(

@@ -47,7 +47,7 @@ _MIN_ROWS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class StepCheckStart:
+class UnusualStepCheckStart:
     """Where the steps begin, and what the reference says of their ends.
 
     Attributes:
@@ -99,7 +99,7 @@ class StepCheckStart:
 
 def choose_step_check_start(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
-) -> StepCheckStart | None:
+) -> UnusualStepCheckStart | None:
     """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.
 
     Args:
@@ -124,7 +124,7 @@ def choose_step_check_start(
         return None
     if not np.all(np.isfinite(step_ends)):
         return None
-    step_start = StepCheckStart(
+    step_start = UnusualStepCheckStart(
         reference=reference,
         row=first,
         last_row=row,
@@ -138,7 +138,7 @@ def choose_step_check_start(
     return replace(step_start, ramp_end=_find_ramp_end(step_start)) if len(ramps) else step_start
 
 
-def _find_ramp_end(step_start: StepCheckStart) -> Floats | None:
+def _find_ramp_end(step_start: UnusualStepCheckStart) -> Floats | None:
     """Return the states behind the ramps, extrapolated; None where they do not converge to within their bounds."""
     coarse: Floats | None = None
     for parts in _RAMP_PARTS:
@@ -183,7 +183,7 @@ def _plan_following_steps(reference: ReferenceRun, times: Sequence[float], input
     return np.asarray(motion[:, :-1])
 
 
-def _follow_ramp(step_start: StepCheckStart, parts: int) -> Floats:
+def _follow_ramp(step_start: UnusualStepCheckStart, parts: int) -> Floats:
     """Return the states behind the ramps, which are followed in equal parts with the inputs of their middles."""
     run = step_start.reference.experiment
     shares = np.arange(parts + 1) / parts * step_start.ramp_time
@@ -206,7 +206,7 @@ class UnusualStepPlanner:
 
     def __init__(
         self,
-        step_start: StepCheckStart,
+        step_start: UnusualStepCheckStart,
         definition: DeclaredModelContent,
         description: FmuDescription,
         settable: frozenset[str],
@@ -341,7 +341,7 @@ def _find_solver_selection_parameter(description: FmuDescription) -> _SolverSele
 class UnusualStepComparison:
     """Compares recorded states with the reference's."""
 
-    def __init__(self, step_start: StepCheckStart, error_table: BoundedDifferences) -> None:
+    def __init__(self, step_start: UnusualStepCheckStart, error_table: BoundedDifferences) -> None:
         self._step_start, self._table = step_start, error_table
 
     def compare_steps(self, recorded: Mapping[str, Any]) -> None:

@@ -89,7 +89,7 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
     step = float(np.min(np.diff(reference.trajectory.time)))
     state_errors = bounds[:, list(reference.state_columns)]
     state_errors = state_errors + ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
-    steady_clocks: dict[int, _MarginNearZero] = {}
+    steady_clocks: dict[int, _EventMarginNearZero] = {}
     single_bounds = [
         _bound_single_event(reference, state_errors, event, step, round_off_switches, steady_clocks) for event in events
     ]
@@ -123,7 +123,7 @@ def _bound_single_event(
     event: LocatedEvent,
     step: float,
     round_off_switches: frozenset[int],
-    steady_clocks: dict[int, _MarginNearZero],
+    steady_clocks: dict[int, _EventMarginNearZero],
 ) -> EventTimeBound:
     """Return one event by itself, as an occasion.
 
@@ -221,7 +221,7 @@ def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _MarginNearZero:
+class _EventMarginNearZero:
     """Behaviour of a margin near zero: its uncertainty, |m'| and |m''|."""
 
     uncertainty: float
@@ -231,7 +231,7 @@ class _MarginNearZero:
 
 def _measure_margin_near_zero(
     reference: ReferenceRun, event: LocatedEvent, state_errors: Floats, step: float
-) -> _MarginNearZero:
+) -> _EventMarginNearZero:
     """Return how a switch's margin falls at an event: its uncertainty b, its rate −m' and |m''|, from differences.
 
     ``state_errors``: how far each state may be off, shape (n_x,).
@@ -263,7 +263,7 @@ def _measure_margin_near_zero(
         values.append(margin(sample_time, y_earlier[:-1]))
     rate = (3.0 * values[0] - 4.0 * values[1] + values[2]) / (2.0 * time_step)
     second_derivative = (values[0] - 2.0 * values[1] + values[2]) / time_step**2
-    return _MarginNearZero(uncertainty, max(-rate, 0.0), abs(second_derivative))
+    return _EventMarginNearZero(uncertainty, max(-rate, 0.0), abs(second_derivative))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class _GrazingEventRun:
+class _ConsecutiveGrazingEvents:
     """Grazing events that follow each other, and what they make states jump by."""
 
     begin: float
@@ -59,9 +59,9 @@ def compute_grazing_uncertainty(reference: ReferenceRun, events: Sequence[EventT
     return uncertainty
 
 
-def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list[_GrazingEventRun]:
+def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list[_ConsecutiveGrazingEvents]:
     """Return the runs of grazing events that set states, in their order."""
-    runs: list[_GrazingEventRun] = []
+    runs: list[_ConsecutiveGrazingEvents] = []
     for event in events:
         first, last = event.simultaneous_events.first, event.simultaneous_events.last
         if not event.grazing or event.simultaneous_events.from_input_jump or not (first.sets_state or last.sets_state):
@@ -74,7 +74,7 @@ def _group_grazing_events(events: Sequence[EventTimeBound], step: float) -> list
             runs[-1].end = max(runs[-1].end, end)
             runs[-1].jumps += jumps
         else:
-            runs.append(_GrazingEventRun(begin, end, jumps))
+            runs.append(_ConsecutiveGrazingEvents(begin, end, jumps))
     return runs
 
 

@@ -77,7 +77,7 @@ def compare_output_formulas(mechanism: Mechanism, references: Sequence[Reference
     numeric = references[0].numeric
     if not requests or numeric.mechanism is not None or not mechanism.bodies:
         return None
-    observed = _ObservedOutputs(mechanism, numeric, requests)
+    observed = _OutputsFromBodyQuantities(mechanism, numeric, requests)
     if not observed.names:
         return None
     errors: list[tuple[float, str]] = []
@@ -107,7 +107,7 @@ def _spread(items: Sequence[Any], count: int) -> list[Any]:
     return [items[k] for k in places.tolist()]
 
 
-class _ObservedOutputs:
+class _OutputsFromBodyQuantities:
     """Outputs of a mechanism in quantities of its bodies, at instants of a reference.
 
     Args:

@@ -195,7 +195,7 @@ class LoadTermsStruct(ctypes.Structure):
     ]
 
 
-class PathwaysStruct(ctypes.Structure):
+class LoadPathwaysStruct(ctypes.Structure):
     """``struct pathways``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -204,7 +204,7 @@ class PathwaysStruct(ctypes.Structure):
     ]
 
 
-class SensedVectorsStruct(ctypes.Structure):
+class KinematicVectorsStruct(ctypes.Structure):
     """``struct sensed_vectors``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -239,7 +239,7 @@ class _RigidBranchesStruct(ctypes.Structure):
     )
 
 
-class LinkPlacementsStruct(ctypes.Structure):
+class NodesOnLinksStruct(ctypes.Structure):
     """``struct places``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -254,9 +254,9 @@ class _ArticulatedTreeStruct(ctypes.Structure):
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *_list_c_integer_fields("count"),
         *_list_c_pointer_fields("order parent path_begin path sign"),
-        ("bodies", LinkPlacementsStruct),
-        ("points", LinkPlacementsStruct),
-        ("frames", LinkPlacementsStruct),
+        ("bodies", NodesOnLinksStruct),
+        ("points", NodesOnLinksStruct),
+        ("frames", NodesOnLinksStruct),
     ]
 
 
@@ -283,8 +283,8 @@ class MechanismStruct(ctypes.Structure):
         *_list_c_pointer_fields("masscenter body_frame mass inertia"),
         ("forces", LoadTermsStruct),
         ("torques", LoadTermsStruct),
-        ("pathways", PathwaysStruct),
-        ("sensed", SensedVectorsStruct),
+        ("pathways", LoadPathwaysStruct),
+        ("sensed", KinematicVectorsStruct),
         *_list_c_integer_fields("n_quantities"),
         *_list_c_pointer_fields("quantity_kind quantity_node quantity_slot"),
         *_list_c_integer_fields("n_potential"),

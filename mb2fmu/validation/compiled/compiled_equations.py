@@ -158,7 +158,7 @@ class EquationSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class _InstantResults:
+class _InstantMotionMemory:
     """Memory for the requested quantities of one instant, filled by C.
 
     Attributes:
@@ -245,7 +245,7 @@ class CompiledEquations:
         self._address = ctypes.addressof(e)
         self._state_and_inputs = np.empty(self.n_x + sizes.n_r)
         self._state_and_inputs_address = array_address(self._state_and_inputs)
-        self._results: dict[str, _InstantResults] = {}
+        self._results: dict[str, _InstantMotionMemory] = {}
         self._prepared: Sequence[float] | None = None
         if self._library.reference_begin(self._address) != c_structures.STATUS_OK:
             raise MemoryError("no memory for the reference")
@@ -293,7 +293,7 @@ class CompiledEquations:
         )  # fmt: skip
         return results[: count * n].reshape(count, n), results[count * n :].reshape(count, self._sizes.n_y)
 
-    def _allocate_results(self, requested: str) -> _InstantResults:
+    def _allocate_results(self, requested: str) -> _InstantMotionMemory:
         """Return memory for requested quantities, reused: there are some hundred thousand requests."""
         s = self._sizes
         shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
@@ -303,7 +303,7 @@ class CompiledEquations:
         numbers = np.empty(ends[-1])
         first = array_address(numbers)
         motion = c_structures.InstantMotionStruct(**{name: first + 8 * place.start for name, place in places})
-        return _InstantResults(numbers, motion, ctypes.addressof(motion), places)
+        return _InstantMotionMemory(numbers, motion, ctypes.addressof(motion), places)
 
     def _parameters(self, prepared: Sequence[float]) -> int:
         """Return where parameters lie for C; a tuple, which nobody changes, is copied there once."""

@@ -381,7 +381,7 @@ class MechanismCTables:
                         torques += [(node, frame, places(c), place(load.torque), sign) for frame, c in load.axis]
         s.forces, s.torques = self._tabulate_load_terms(forces), self._tabulate_load_terms(torques)
         paths = [load.points for load in self._pathways]
-        s.pathways = c_structures.PathwaysStruct(
+        s.pathways = c_structures.LoadPathwaysStruct(
             len(paths),
             self._store_integers(itertools.accumulate(map(len, paths), initial=0)),
             self._store_integers(itertools.chain(*paths)),
@@ -389,7 +389,7 @@ class MechanismCTables:
             self._store_integers(place(load.force) for load in self._pathways),
         )
         motion_vectors = self._m.motion_vectors
-        s.sensed = c_structures.SensedVectorsStruct(
+        s.sensed = c_structures.KinematicVectorsStruct(
             len(motion_vectors),
             self._store_integers(_MOTION_VECTOR_KINDS.index(each.kind) for each in motion_vectors),
             self._store_integers(each.point_or_frame for each in motion_vectors),
@@ -459,7 +459,7 @@ class MechanismCTables:
                 self._store_integers(place.node for place in places),
                 self._store_integers(place.speed for place in places),
             )
-            setattr(s.articulated, name, c_structures.LinkPlacementsStruct(len(places), node, link, begin, path))
+            setattr(s.articulated, name, c_structures.NodesOnLinksStruct(len(places), node, link, begin, path))
 
     def _terms_of(self, path: Sequence[int]) -> list[int]:
         """Return the numbers of the terms of some points."""

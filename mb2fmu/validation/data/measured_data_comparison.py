@@ -34,7 +34,7 @@ from mb2fmu.validation.data.validation_data_tables import (
 )
 from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
-from mb2fmu.validation.runs.fmu_variables import FmuScalar, FmuVariables, read_fmu_variables
+from mb2fmu.validation.runs.fmu_variables import FmuScalarVariable, FmuVariables, read_fmu_variables
 
 Floats = npt.NDArray[np.float64]
 DataVerdict = Literal["passed", "failed"]
@@ -176,7 +176,7 @@ def _compare_table(
     """Run every interface type of an FMU along a table, or at its points, and judge each column."""
     tree = read_archive(fmu)
     description = read_fmu_description(tree)
-    plan = _DataRunPlan(table, read_fmu_variables(description), settings, points=points)
+    plan = _MeasuredDataRunPlan(table, read_fmu_variables(description), settings, points=points)
     interface_types = tuple(description.identifiers)
     if points:
         interface_types = ("ModelExchange",) if "ModelExchange" in interface_types else interface_types
@@ -192,7 +192,9 @@ def _compare_table(
     return tuple(results)
 
 
-def _read_recorded_values(recorded_values: Mapping[str, list[Any]], plan: _DataRunPlan, fmu_name: str) -> Floats:
+def _read_recorded_values(
+    recorded_values: Mapping[str, list[Any]], plan: _MeasuredDataRunPlan, fmu_name: str
+) -> Floats:
     """Return the values that were read, shape (n_rows, n_compared).
 
     Raises:
@@ -212,7 +214,7 @@ def _read_recorded_values(recorded_values: Mapping[str, list[Any]], plan: _DataR
     return np.array(rows, dtype=np.float64).reshape(plan.table.rows, len(plan.compared))
 
 
-class _DataRunPlan:
+class _MeasuredDataRunPlan:
     """Which columns are set and which are compared, and the calls that do it.
 
     Args:
@@ -236,8 +238,8 @@ class _DataRunPlan:
         self.table, self.fmu_variables, self.settings, self.points = table, fmu_variables, settings, points
         self.faults: list[Fault] = []
         self.time = self._read_times()
-        self.set_columns: list[tuple[FmuScalar, Floats]] = []
-        self.compared: list[tuple[ValidationDataColumn, FmuScalar, UnitOfMeasurement | None]] = []
+        self.set_columns: list[tuple[FmuScalarVariable, Floats]] = []
+        self.compared: list[tuple[ValidationDataColumn, FmuScalarVariable, UnitOfMeasurement | None]] = []
         for column in table.columns:
             scalar = self._find_scalar(column.name, table.source) if column.name != TIME_COLUMN else None
             if scalar is not None:
@@ -276,7 +278,7 @@ class _DataRunPlan:
             )
         return times
 
-    def _find_scalar(self, name: str, place: str) -> FmuScalar | None:
+    def _find_scalar(self, name: str, place: str) -> FmuScalarVariable | None:
         """Return the FMU's variable; one that is absent is a fault with similar names."""
         scalar = self.fmu_variables.scalars.get(name)
         if scalar is None:
@@ -289,7 +291,7 @@ class _DataRunPlan:
             self._add_fault("the FMU has no such variable of doubles", f"{place}: {name}", remedy)
         return scalar
 
-    def _assign_column(self, column: ValidationDataColumn, scalar: FmuScalar) -> None:
+    def _assign_column(self, column: ValidationDataColumn, scalar: FmuScalarVariable) -> None:
         """Set or compare a column, in the right unit."""
         source = f"{self.table.source}: {column.name}"
         fmu_unit, column_unit = self.fmu_variables.unit(scalar.unit or "1"), None
@@ -319,7 +321,7 @@ class _DataRunPlan:
             self._add_fault("is an input, and has empty cells", place, "an input needs a value in every row")
         self.set_columns.append((scalar, values))
 
-    def _iterate_start_values(self) -> Iterator[tuple[FmuScalar | None, float]]:
+    def _iterate_start_values(self) -> Iterator[tuple[FmuScalarVariable | None, float]]:
         """Yield values to set before initialization in every session."""
         for name, value in self.settings.starts.items():
             scalar = self._find_scalar(name, "--at")
@@ -407,7 +409,10 @@ class _DataRunPlan:
             raise ValidationError("the data cannot be followed:", [fault])
 
     def _form_experiment_record(
-        self, stop: float, inputs: Sequence[FmuScalar], further_starts: Sequence[tuple[FmuScalar, float]] = ()
+        self,
+        stop: float,
+        inputs: Sequence[FmuScalarVariable],
+        further_starts: Sequence[tuple[FmuScalarVariable, float]] = (),
     ) -> dict[str, Any]:
         """Return an experiment as the driver reads it; inputs are set besides."""
         starts = [*self.starts, *further_starts]

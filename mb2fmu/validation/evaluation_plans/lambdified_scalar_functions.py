@@ -65,7 +65,7 @@ _MATH_FUNCTIONS: ElementaryFunctions = {
 """SymPy's class → function of ``math``; ``Pow`` → square root."""
 
 
-class _MathPrinter(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
+class _LookupTableCodePrinter(PythonCodePrinter):  # type: ignore[misc]  # SymPy has no types
     """Prints lookup tables as calls of functions, and collects these."""
 
     def __init__(self, tables: dict[str, Callable[[float], float]]) -> None:
@@ -106,7 +106,7 @@ def compile_scalar_function(
 ) -> Callable[..., list[float]]:
     """Return ``lambdify`` for floats: a function of ``arguments`` that returns the list of ``results``."""
     tables: dict[str, Callable[[float], float]] = {}
-    printer = _MathPrinter(tables)
+    printer = _LookupTableCodePrinter(tables)
     namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
     options = {"modules": [namespace, "math"], "printer": printer}
     function: Callable[..., list[float]] = (

@@ -258,12 +258,12 @@ def _follow_changes_to_first_order(
     return ratios
 
 
-def _is_finite(values: _ComparedValues) -> bool:
+def _is_finite(values: _ComparedValuesAtState) -> bool:
     return bool(np.all(np.isfinite(values.values)) and np.all(np.isfinite(values.x_dot)))
 
 
 @dataclass(frozen=True, slots=True)
-class _ComparedValues:
+class _ComparedValuesAtState:
     """All compared variables and x' at a state near the reference's, and its distance (over the probe)."""
 
     values: Floats
@@ -273,7 +273,7 @@ class _ComparedValues:
 
 def _evaluate_with_change(
     reference: ReferenceRun, row: int, input_row: int, distance: Floats, reset: _ResetToDefault | None
-) -> _ComparedValues | None:
+) -> _ComparedValuesAtState | None:
     """Evaluate at a state shifted by the probe times ``distance``, with a change; None where that is impossible."""
     numeric, run = reference.numeric, reference.experiment
     parameters, inputs = np.array(run.parameters), run.inputs[input_row].copy()
@@ -288,7 +288,7 @@ def _evaluate_with_change(
     except (ValidationError, ArithmeticError, ValueError):
         return None
     values = np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
-    return _ComparedValues(values, motion.x_dot, (x - x0) / _PROBE_FRACTION)
+    return _ComparedValuesAtState(values, motion.x_dot, (x - x0) / _PROBE_FRACTION)
 
 
 def _compute_state_jacobian(reference: ReferenceRun, row: int, input_row: int) -> Floats:

@@ -160,7 +160,7 @@ class _IntendedPerturbation:
 
 
 @dataclass(frozen=True, slots=True)
-class _PerturbationVariant:
+class _ReducedPerturbation:
     """Some of the intended moves.
 
     Attributes:
@@ -207,14 +207,14 @@ def list_perturbed_experiments(
         perturbations = _list_perturbations(variant, run, settable)
         text = _describe_experiment(run, part, perturbations, in_chart=bool(intention.dependent_speeds))
         yield PerturbedExperiment(run, perturbations, part, text)
-    perturbations = _list_perturbations(_PerturbationVariant(intention), None, settable)
+    perturbations = _list_perturbations(_ReducedPerturbation(intention), None, settable)
     yield make_missing_perturbed_experiment_record(PerturbedExperiment(None, perturbations, 0.0, ""), obstacle)
 
 
-def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_PerturbationVariant, float]]:
+def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_ReducedPerturbation, float]]:
     """Yield moves and the part of them to try, what exercises most first."""
     if intention.opened_contacts:
-        yield from ((_PerturbationVariant(intention), part) for part in _SHORT_PARTS)
+        yield from ((_ReducedPerturbation(intention), part) for part in _SHORT_PARTS)
         intention = replace(intention, opened_contacts=())
     variants = []
     for variant in _list_variants(intention):
@@ -224,16 +224,16 @@ def _list_attempts(intention: _IntendedPerturbation) -> Iterator[tuple[_Perturba
         yield from _list_shorter_attempts(variants, duration, parts)
     all_parameters = frozenset(range(len(intention.parameters)))
     last_variants = [
-        _PerturbationVariant(intention.without_starts(), keeps_starts=True),
-        _PerturbationVariant(intention.without_parameters(all_parameters), all_parameters),
+        _ReducedPerturbation(intention.without_starts(), keeps_starts=True),
+        _ReducedPerturbation(intention.without_parameters(all_parameters), all_parameters),
     ]
     for duration, parts in ((1.0, PERTURBATION_PARTS), *_FURTHER_ATTEMPTS):
         yield from _list_shorter_attempts(last_variants, duration, parts)
 
 
 def _list_shorter_attempts(
-    variants: Sequence[_PerturbationVariant], duration: float, parts: Sequence[float]
-) -> Iterator[tuple[_PerturbationVariant, float]]:
+    variants: Sequence[_ReducedPerturbation], duration: float, parts: Sequence[float]
+) -> Iterator[tuple[_ReducedPerturbation, float]]:
     """Yield moves of each variant and a part of them, in an experiment of a part of the duration."""
     for variant in variants:
         intention = variant.intention if duration == 1.0 else variant.intention.shorten(duration)
@@ -241,18 +241,18 @@ def _list_shorter_attempts(
             yield from ((replace(variant, intention=intention), part) for part in parts)
 
 
-def _list_variants(intention: _IntendedPerturbation) -> Iterator[_PerturbationVariant]:
+def _list_variants(intention: _IntendedPerturbation) -> Iterator[_ReducedPerturbation]:
     """Yield all moves; then those by one factor, and those without, of what cannot be moved by itself."""
-    yield _PerturbationVariant(intention)
+    yield _ReducedPerturbation(intention)
     blocked = frozenset(
         int(k)
         for k in np.flatnonzero(intention.parameters)
         if _start_experiment(intention.with_single_perturbation(int(k)), PERTURBATION_PARTS[-1]) is None
     )
     if len(blocked) > 1:
-        yield _PerturbationVariant(intention.with_common_factor(blocked))
+        yield _ReducedPerturbation(intention.with_common_factor(blocked))
     if blocked:
-        yield _PerturbationVariant(intention.without_parameters(blocked), blocked)
+        yield _ReducedPerturbation(intention.without_parameters(blocked), blocked)
 
 
 def find_speeds_outside_fmu_states(
@@ -474,7 +474,7 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
 
 
 def _list_perturbations(
-    variant: _PerturbationVariant, run: ExperimentValues | None, settable: Collection[str] | None
+    variant: _ReducedPerturbation, run: ExperimentValues | None, settable: Collection[str] | None
 ) -> tuple[PerturbedQuantity, ...]:
     """Return the move of every free parameter, fixed start value and input; none without a ``run``."""
     intention = variant.intention
@@ -503,7 +503,7 @@ def _list_perturbations(
 
 
 def _list_start_perturbations(
-    variant: _PerturbationVariant, run: ExperimentValues | None, settable: Collection[str] | None
+    variant: _ReducedPerturbation, run: ExperimentValues | None, settable: Collection[str] | None
 ) -> list[PerturbedQuantity]:
     """Return the move of every fixed start value."""
     definition, default_experiment = variant.intention.definition, variant.intention.reference.experiment

@@ -10,7 +10,7 @@ import numpy as np
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint
-from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheck
+from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheckFamily
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import InterfaceType
@@ -85,7 +85,7 @@ def _list_accepted_points(
             yield point
 
 
-def _list_answers(fmu_result: FmuProcessResult, check: ApiCheck) -> Sequence[object]:
+def _list_answers(fmu_result: FmuProcessResult, check: ApiCheckFamily) -> Sequence[object]:
     """Return the answers at the points, or by the solvers; none where the calls failed."""
     recorded = (fmu_result.recorded_values or {}).get(check.name, ())
     if check is EXTREMES:

@@ -58,12 +58,12 @@ from mb2fmu.validation.independent_import.missing_independent_import import (
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
 from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
-from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomPoint
+from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomAdmissibleState
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
     ROUND_OFF_FRACTION,
     AccelerationSample,
-    SourceAccelerations,
+    SympySourceAccelerationSamples,
     draw_acceleration_samples,
     list_settable_slots,
 )
@@ -84,7 +84,9 @@ _TRIES_BEFORE_HALF_REACH = 5
 RobotImport = IndependentImport | MujocoEquations
 
 
-def sample_robot_accelerations(definition: CheckedModel, mechanism: Mechanism | None = None) -> SourceAccelerations:
+def sample_robot_accelerations(
+    definition: CheckedModel, mechanism: Mechanism | None = None
+) -> SympySourceAccelerationSamples:
     """Return samples of x' from the robot's file, read again.
 
     Args:
@@ -147,9 +149,9 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
     return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
 
 
-def _no_samples(reason: str) -> SourceAccelerations:
+def _no_samples(reason: str) -> SympySourceAccelerationSamples:
     """Return a result without samples, with the reason for it."""
-    return SourceAccelerations((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
+    return SympySourceAccelerationSamples((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
 
 
 def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
@@ -306,10 +308,12 @@ class _RobotFileEquations:
         ):
             self._is_sliding[column] = self._items[slot - 1].unit.startswith("m")
 
-    def sample_all(self) -> SourceAccelerations:
+    def sample_all(self) -> SympySourceAccelerationSamples:
         """Return all samples."""
         slots = list_settable_slots(self._definition, self.symbols.slot)
-        return SourceAccelerations(draw_acceleration_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,))
+        return SympySourceAccelerationSamples(
+            draw_acceleration_samples(self), *slots, {}, methods=(INDEPENDENT_IMPORT,)
+        )
 
     def compare_events(self, mechanism: Mechanism) -> tuple[list[tuple[float, str]], list[str]]:
         """Compare what was imported of events, contacts and latches with the model's own expressions at the points.
@@ -333,7 +337,7 @@ class _RobotFileEquations:
         errors = check.compare_at((point.time, kinematics.with_rates(list(point.values))) for point in points)
         return errors, check.left_out
 
-    def _is_open(self, point: RandomPoint) -> bool:
+    def _is_open(self, point: RandomAdmissibleState) -> bool:
         """Return whether no contact touches and no latch closes at a point: the file knows nothing of either."""
         return self._holds is None or not self._holds(list(point.values))[0]
 
@@ -342,7 +346,7 @@ class _RobotFileEquations:
         motions = self._motions(self._link_vectors.links, self._form_robot_state(list(values)))
         return self._link_vectors.evaluate_motion_vectors(motions)[0]
 
-    def draw_points(self) -> Iterator[RandomPoint | None]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState | None]:
         """Yield points on the closed loops, around a start that closes them; None where one does not close."""
         random = np.random.default_rng(RANDOM_SEED)
         start = [0.0, *(float(item.value if isinstance(item, Parameter) else item.start) for item in self._items)]
@@ -353,7 +357,11 @@ class _RobotFileEquations:
             )
             failed_count += closed is None
             states = self._draw_auxiliary_states(random)
-            yield None if closed is None else RandomPoint(closed[0], (*closed, *self._rate_placeholders, *states))
+            yield (
+                None
+                if closed is None
+                else RandomAdmissibleState(closed[0], (*closed, *self._rate_placeholders, *states))
+            )
 
     def _draw_auxiliary_states(self, random: np.random.Generator) -> list[float]:
         """Return values of added states: around the start where they move, else the start (of contacts, latches)."""
@@ -365,7 +373,7 @@ class _RobotFileEquations:
             values.append(_keep_within_bounds(state, value))
         return values
 
-    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point by the independent import, of inverse dynamics the efforts; None where one holds."""
         if not self._is_open(point):
             return None
@@ -398,7 +406,7 @@ class _RobotFileEquations:
         self._normalize(values)
         return values
 
-    def _sample_accelerations(self, point: RandomPoint) -> AccelerationSample:
+    def _sample_accelerations(self, point: RandomAdmissibleState) -> AccelerationSample:
         """Return u' and q' by the independent import at one point, with round-off bounds; closed loops included.
 
         A bound is what a change of every term by the import's accuracy makes of u' (:data:`ROUND_OFF_FRACTION`, or what
@@ -438,7 +446,7 @@ class _RobotFileEquations:
             bounds |= zip(names, (self._accuracy * state_rate_sizes).tolist(), strict=True)
         return AccelerationSample(point, {INDEPENDENT_IMPORT: rates}, bounds)
 
-    def _sample_efforts(self, point: RandomPoint) -> AccelerationSample:
+    def _sample_efforts(self, point: RandomAdmissibleState) -> AccelerationSample:
         """Return the efforts that a motion takes, M u' − f, with bounds as in :meth:`_sample_accelerations`.
 
         An entry of M may be what is left of larger terms; √(M_ii M_jj) is not.
@@ -457,7 +465,9 @@ class _RobotFileEquations:
             outputs[f"{name}.effort"] = (float(efforts[column]), self._accuracy * float(size[column]))
         return AccelerationSample(point, {INDEPENDENT_IMPORT: {}}, {}, outputs=outputs)
 
-    def _evaluate_import(self, point: RandomPoint) -> tuple[Array, Array, tuple[Array, Array], tuple[Array, Array]]:
+    def _evaluate_import(
+        self, point: RandomAdmissibleState
+    ) -> tuple[Array, Array, tuple[Array, Array], tuple[Array, Array]]:
         """Return M and f of the file, the added forces, and the derivatives of added states, both with term sizes."""
         values = list(point.values[: 1 + len(self._items)])
         state = self._form_robot_state(values)

@@ -1,7 +1,8 @@
 """Numbers for a robot's expressions of events, gaps and rows: motions of links are those of the independent import.
 
 :class:`EventImportCheck` asks the model's own expressions for numbers and moves them along a motion. Of a model in
-SymPy it asks ``SourceSymbolSlots`` and ``SourceConstraints``; of a robot the two classes here, which offer the same.
+SymPy it asks ``SympySourceSymbolSlots`` and ``SympySourceConstraintEvaluator``; of a robot the two classes here, which
+offer the same.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf_equations import Array
-from mb2fmu.validation.source_checks.source_symbol_slots import SourceEvaluationError, make_unused_symbol
+from mb2fmu.validation.source_checks.source_symbol_slots import SympySourceEvaluationError, make_unused_symbol
 
 Values = Sequence[float]
 
@@ -67,12 +68,12 @@ class RobotSymbolSlots:
         """Return a function of the slots' values, then of ``further_symbols``.
 
         Raises:
-            SourceEvaluationError: If an expression contains what has no number here.
+            SympySourceEvaluationError: If an expression contains what has no number here.
         """
         translated = [replace_symbols(sm.sympify(expression), self._replacements) for expression in expressions]
         unknown = set().union(*(each.atoms(AppliedUndef, sm.Derivative) for each in translated))
         if unknown:
-            raise SourceEvaluationError(f"{', '.join(sorted(map(str, unknown)))} has no number")
+            raise SympySourceEvaluationError(f"{', '.join(sorted(map(str, unknown)))} has no number")
         symbols = [*self._slot_symbols, *further_symbols, *self._link_symbols]
         compiled = compile_scalar_function(symbols, translated)
         links = self._link_symbols and not set().union(*(each.free_symbols for each in translated)).isdisjoint(

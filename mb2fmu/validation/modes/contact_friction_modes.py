@@ -72,7 +72,7 @@ class _ContactModes:
 
 
 @dataclass(frozen=True, slots=True)
-class _ContactProblem:
+class _ContactComplementarityProblem:
     """A contact problem: y = q + W (N, T).
 
     Attributes:
@@ -125,9 +125,11 @@ class _ContactProblem:
         sticking_margins = D[contacts] * (self.mu * normal - np.abs(tangential))
         friction_margins = np.where(modes.stuck, sticking_margins, sliding_margins)
         friction_margins[is_known & (modes.senses != self.known_senses)] = -np.inf
-        return -np.minimum(
-            np.min(margins, axis=1, initial=np.inf, where=are_present),
-            np.min(friction_margins, axis=1, initial=np.inf, where=has_friction),
+        return np.asarray(
+            -np.minimum(
+                np.min(margins, axis=1, initial=np.inf, where=are_present),
+                np.min(friction_margins, axis=1, initial=np.inf, where=has_friction),
+            )
         )
 
 
@@ -172,7 +174,7 @@ def _list_contact_modes(
 
 
 def _solve_contact_modes(
-    law: _ContactProblem,
+    law: _ContactComplementarityProblem,
     are_present: BooleanArray,
     names: str,
     t: float,
@@ -291,7 +293,7 @@ def _solve_friction_impacts(
         e = np.where(comes_to_rest, 0.0, contact_rows.restitution)
         solution = _solve_impact_law(
             contacts,
-            _ContactProblem(
+            _ContactComplementarityProblem(
                 W,
                 v,
                 friction_contact_indices,
@@ -316,7 +318,7 @@ def _solve_friction_impacts(
 
 
 def _solve_impact_law(
-    contacts: ContactEquations, law: _ContactProblem, are_present: BooleanArray, e: Floats, t: float
+    contacts: ContactEquations, law: _ContactComplementarityProblem, are_present: BooleanArray, e: Floats, t: float
 ) -> _ContactSolution:
     """Return the impulses by Newton's or Poisson's law."""
     k, names = len(are_present), _format_contact_names(contacts)
@@ -324,7 +326,9 @@ def _solve_impact_law(
     if contacts.each[int(np.argmax(are_present))].law == "newton":
         target_rates = v - np.append(e * np.maximum(-v[:k], 0.0), np.zeros(len(v) - k))
         return _solve_contact_modes(
-            _ContactProblem(law.W, target_rates, law.friction_contacts, law.mu, law.minimum_forces, law.known_senses),
+            _ContactComplementarityProblem(
+                law.W, target_rates, law.friction_contacts, law.mu, law.minimum_forces, law.known_senses
+            ),
             are_present,
             names,
             t,
@@ -332,7 +336,7 @@ def _solve_impact_law(
     compression_solution = _solve_contact_modes(law, are_present, names, t)
     if not np.any(e * compression_solution.contact_unknowns[:k] > 0.0):
         return compression_solution
-    restitution_problem = _ContactProblem(
+    restitution_problem = _ContactComplementarityProblem(
         law.W,
         v + law.W @ compression_solution.contact_unknowns,
         law.friction_contacts,
@@ -363,7 +367,7 @@ def _change_friction_modes(
     is_at_rest = np.abs(slip_speeds) < float(ZERO_SLIP_RATIO) * rest_speeds
     has_reversed = (friction_contacts.senses * slip_speeds <= 0.0) & (np.abs(slip_speeds) < rest_speeds)
     known_senses = np.where(is_at_rest | has_reversed, 0.0, np.where(slip_speeds > 0.0, 1.0, -1.0))
-    law = _ContactProblem(
+    law = _ContactComplementarityProblem(
         W,
         np.append(contact_rows.accelerations, friction_contacts.accelerations),
         friction_contact_indices,
@@ -382,7 +386,7 @@ def _change_friction_modes(
     gap_drift = np.where(
         np.abs(contact_rows.rates) <= contact_rows.rest_below, contact_rows.rates, 0.0
     )  # a faster one has been set
-    speeds = _ContactProblem(
+    speeds = _ContactComplementarityProblem(
         W,
         np.append(gap_drift, excess_speeds),
         friction_contact_indices,

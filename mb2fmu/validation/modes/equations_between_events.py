@@ -163,7 +163,7 @@ def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetw
     Args:
         equations: With a mass matrix.
     """
-    find_switches = _SwitchFinder(equations)
+    find_switches = _SwitchReplacer(equations)
     events = equations.all_events
     conditions = [find_switches(event.condition) for event in events]
     values = [find_switches(value) for event in events for _, value in event.settings]
@@ -204,7 +204,7 @@ def form_equations_between_events(equations: EquationsOfMotion) -> EquationsBetw
     )
 
 
-class _SwitchFinder:
+class _SwitchReplacer:
     """Replaces switches by symbols, from the inside out."""
 
     def __init__(self, equations: EquationsOfMotion) -> None:

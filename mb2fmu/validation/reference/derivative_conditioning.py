@@ -27,7 +27,7 @@ DOUBLE_DIGITS = -math.log10(2.0**-53)
 
 
 @dataclass(frozen=True, slots=True)
-class LeastKnownDigits:
+class LeastKnownDerivativeDigits:
     """The smallest number of known digits of any derivative along the motion.
 
     Attributes:
@@ -57,7 +57,7 @@ def count_remaining_digits(error_growth: float) -> float:
     return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(error_growth, 1.0)))), 1)
 
 
-def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDigits | None:
+def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDerivativeDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.experiment
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()
@@ -89,4 +89,4 @@ def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDigits | No
     row, column = np.unravel_index(int(np.argmax(kappa)), kappa.shape)
     known_digits = count_remaining_digits(float(kappa[row, column]))
     name = reference.variables[reference.state_columns[column]].name
-    return LeastKnownDigits(name, least_digits[row][0], known_digits)
+    return LeastKnownDerivativeDigits(name, least_digits[row][0], known_digits)

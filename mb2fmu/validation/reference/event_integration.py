@@ -61,7 +61,7 @@ def integrate_with_events(
 
     W takes the work of events, too: what the kinetic energy jumps by. ``event_log`` takes the events and modes.
     """
-    loop = _EventStepLoop(
+    loop = _EventIntegrationLoop(
         numeric, prepared, max(tolerance, TIGHTEST_SOLVER_TOLERANCE), tolerance * scales, projected, budget,
         event_log if event_log and event_log.records_events else None,
     )  # fmt: skip
@@ -92,7 +92,7 @@ def integrate_with_events(
     return y[: len(log_of_run.modes)]
 
 
-class _EventStepLoop:
+class _EventIntegrationLoop:
     """State of one integration."""
 
     def __init__(

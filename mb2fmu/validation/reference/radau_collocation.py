@@ -132,7 +132,7 @@ class _CollocationStep:
 
 
 @dataclass(frozen=True, slots=True)
-class _NewtonMatrix:
+class _CollocationNewtonMatrix:
     """Newton's matrix of a collocation step.
 
     Attributes:
@@ -146,7 +146,7 @@ class _NewtonMatrix:
     floor: Floats
 
 
-def _form_newton_matrix(y: Floats, y_dot: Floats, h: float, jacobian: Floats) -> _NewtonMatrix:
+def _form_newton_matrix(y: Floats, y_dot: Floats, h: float, jacobian: Floats) -> _CollocationNewtonMatrix:
     """Return I - h A ⊗ J, inverted: with A = Σ λ_k P_k it is Σ P_k ⊗ (I - h λ_k J)^-1 (Hairer and Wanner, IV.8).
 
     Of a stiff equation f is a small difference of large forces: a spring of 1e6 N/m whose length is known to 1e-16 m
@@ -159,11 +159,11 @@ def _form_newton_matrix(y: Floats, y_dot: Floats, h: float, jacobian: Floats) ->
     inverse = products.reshape(RADAU_STAGES, RADAU_STAGES, n, n).transpose(0, 2, 1, 3).reshape(2 * (RADAU_STAGES * n,))
     noise = _EPSILON * (np.abs(jacobian) @ np.abs(y) + np.abs(y_dot))
     worst = np.outer(h * np.abs(_COEFFICIENTS).sum(axis=1), noise).ravel()
-    return _NewtonMatrix(h, inverse, (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n))
+    return _CollocationNewtonMatrix(h, inverse, (np.abs(inverse) @ worst).reshape(RADAU_STAGES, n))
 
 
 def _take_collocation_step(
-    f: BatchSlopeFunction, t: float, y: Floats, newton: _NewtonMatrix, scales: Floats, guess: Floats
+    f: BatchSlopeFunction, t: float, y: Floats, newton: _CollocationNewtonMatrix, scales: Floats, guess: Floats
 ) -> _CollocationStep | None:
     """Return one collocation step by simplified Newton iteration from ``guess``; None if it does not converge."""
     h, n = newton.h, len(y)

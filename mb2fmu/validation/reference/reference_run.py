@@ -278,7 +278,7 @@ def make_reference(
 
 
 @dataclass(frozen=True)
-class _IntegratedExperiment:
+class _TwiceIntegratedExperiment:
     """The experiment integrated twice.
 
     Attributes:
@@ -302,7 +302,7 @@ class _IntegratedExperiment:
 
 def _integrate_twice(
     numeric: NumericEquations, run: ExperimentValues, typical: Floats, energy: float
-) -> _IntegratedExperiment:
+) -> _TwiceIntegratedExperiment:
     """Integrate from the start, finely and coarsely; ``typical``: sizes of x, shape (n_x,), ``energy``: natural, J."""
     prepared = numeric.prepare(run.parameters)
     start = np.concatenate([compute_start_state(numeric, run), [0.0]])
@@ -331,13 +331,13 @@ def _integrate_twice(
         values,
         event_log,
     )
-    return _IntegratedExperiment(motion, values, kinetic, residual, uncertainty, time_uncertainty, event_log)
+    return _TwiceIntegratedExperiment(motion, values, kinetic, residual, uncertainty, time_uncertainty, event_log)
 
 
 def _observe_transients(
     numeric: NumericEquations,
     run: ExperimentValues,
-    integrated: _IntegratedExperiment,
+    integrated: _TwiceIntegratedExperiment,
     typical: Floats,
     energy: float,
 ) -> Floats:

@@ -46,7 +46,7 @@ class CompletedFmuProcess:
     stderr: str
 
 
-class _ServerEndedError(Exception):
+class _ForkServerEndedError(Exception):
     """The server ended before the process of a run did."""
 
 
@@ -74,7 +74,7 @@ class _ForkServerClient:
 
         Raises:
             TimeoutError: If it takes longer than the limit, in s.
-            _ServerEndedError: If the server ends.
+            _ForkServerEndedError: If the server ends.
         """
         with self._lock:
             self._count += 1
@@ -85,7 +85,7 @@ class _ForkServerClient:
             self._send({**request, "environment": dict(os.environ)})
             return code.result(time_limit)
         except BaseException:
-            with suppress(_ServerEndedError, TimeoutError):  # its folder is not removed before it has ended
+            with suppress(_ForkServerEndedError, TimeoutError):  # its folder is not removed before it has ended
                 self._send({"stop": number})
                 code.result(_END_TIME_LIMIT_S)
             raise
@@ -98,7 +98,7 @@ class _ForkServerClient:
                 self._process.stdin.write(json.dumps(request).encode() + b"\n")
                 self._process.stdin.flush()
         except (OSError, ValueError) as error:
-            raise _ServerEndedError from error
+            raise _ForkServerEndedError from error
 
     def _read_ends(self) -> None:
         """Hand on the exit codes as they come; when the server ends, notify all that wait."""
@@ -109,7 +109,7 @@ class _ForkServerClient:
                 self._codes.pop(end["run"]).set_result(end["code"])
         with self._lock:
             for code in self._codes.values():
-                code.set_exception(_ServerEndedError())
+                code.set_exception(_ForkServerEndedError())
             self._codes.clear()
 
     def end(self) -> None:
@@ -172,7 +172,7 @@ def run_request_in_process(folder: Path, time_limit: float) -> CompletedFmuProce
         TimeoutError: If it takes longer.
     """
     if CAN_FORK:
-        with suppress(_ServerEndedError):
+        with suppress(_ForkServerEndedError):
             code = _find_server().run(folder, time_limit)
             return CompletedFmuProcess(code, _read_output(folder / "stdout.txt"), _read_output(folder / "stderr.txt"))
     command = [sys.executable, "-P", _script("fmu_run_process"), str(folder / REQUEST_FILE)]

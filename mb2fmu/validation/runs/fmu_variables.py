@@ -15,7 +15,7 @@ VariableRole = Literal["input", "parameter", "state", "result"]
 
 
 @dataclass(frozen=True, slots=True)
-class FmuScalar:
+class FmuScalarVariable:
     """A scalar of doubles.
 
     Attributes:
@@ -43,7 +43,7 @@ class FmuVariables:
         units: those that the FMU defines by base units, by name.
     """
 
-    scalars: Mapping[str, FmuScalar]
+    scalars: Mapping[str, FmuScalarVariable]
     states: tuple[str, ...]
     units: Mapping[str, UnitOfMeasurement]
 
@@ -60,14 +60,14 @@ class FmuVariables:
 def read_fmu_variables(description: FmuDescription) -> FmuVariables:
     """Return units and roles of the variables of an FMU."""
     states = tuple(state for state, _ in description.state_derivative_pairs)
-    scalars: dict[str, FmuScalar] = {}
+    scalars: dict[str, FmuScalarVariable] = {}
     for declared in description.model.variables:
         name, variable = declared.name, description.variables[declared.name]
         if not variable.is_double:
             continue
         role = "state" if name in states else _find_role(variable)
         settable = variable.settable or role == "input"
-        scalars[name] = FmuScalar(name, variable.reference, role, declared.get("unit") or "", settable)
+        scalars[name] = FmuScalarVariable(name, variable.reference, role, declared.get("unit") or "", settable)
     named = {
         f"der({state})": scalars[rate]
         for state, rate in description.state_derivative_pairs

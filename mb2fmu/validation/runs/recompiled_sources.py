@@ -11,7 +11,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import toolchain
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
@@ -28,7 +28,7 @@ _MAIN_SOURCE, _CONFIGURATION = "sources/unit.c", "sources/model_config.h"
 
 def compare_recompiled_sources(
     fmu: Path, tree: InMemoryFileTree, description: FmuDescription, experiment: ExperimentValues
-) -> tuple[ConformityFinding, ...]:
+) -> tuple[ExternalCheckerFinding, ...]:
     """Return one finding; none for an FMU without C sources.
 
     Args:
@@ -47,14 +47,14 @@ def compare_recompiled_sources(
         return (_form_untried_finding(f"they cannot be compiled here: {' '.join(str(error).split())[:120]}"),)
 
 
-def _form_untried_finding(reason: str) -> ConformityFinding:
+def _form_untried_finding(reason: str) -> ExternalCheckerFinding:
     """Return the note on sources that were not tried."""
-    return ConformityFinding(CHECKER, "note", f"not tried: the sources in the archive ({reason})")
+    return ExternalCheckerFinding(CHECKER, "note", f"not tried: the sources in the archive ({reason})")
 
 
 def _compare_with_sources(
     fmu: Path, tree: InMemoryFileTree, description: FmuDescription, experiment: ExperimentValues
-) -> ConformityFinding:
+) -> ExternalCheckerFinding:
     """Return whether the FMU of the archive's sources moves as the archive's binary, to the bit."""
     kind, identifier = next(iter(description.identifiers.items()))
     version = cast("Literal[2, 3]", description.version)
@@ -83,5 +83,7 @@ def _compare_with_sources(
         message = (
             f"the sources in the archive are not those of its binary: compiled, {difference_text}; the binary has "
         )
-        return ConformityFinding(CHECKER, "error", f"{message}{expected[row, column]!r}")
-    return ConformityFinding(CHECKER, "note", "the sources in the archive, compiled, move to the bit as its binary")
+        return ExternalCheckerFinding(CHECKER, "error", f"{message}{expected[row, column]!r}")
+    return ExternalCheckerFinding(
+        CHECKER, "note", "the sources in the archive, compiled, move to the bit as its binary"
+    )

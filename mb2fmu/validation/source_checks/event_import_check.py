@@ -25,7 +25,7 @@ from mb2fmu.model.expression_traversal import list_free_symbols
 from mb2fmu.model.quantity_declarations import DeclaredConstraint, Output
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, make_unused_symbol
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SympySourceEvaluationError, make_unused_symbol
 
 SAME_VALUE_TOLERANCE = 1e-9
 """Of magnitudes: two evaluations of one expression may differ by so much."""
@@ -37,7 +37,7 @@ _DIFFERENCE_STENCIL = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0),
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceAndImport:
+class _SourceAndImportedQuantity:
     """A quantity in the user's expression and in the imported one; numbers, or conditions as margins.
 
     Attributes:
@@ -122,8 +122,8 @@ class EventImportCheck:
     Args:
         definition: The checked model, in the user's symbols.
         mechanism: The mechanism imported from it.
-        symbols: Slots of the user's symbols; of a model in SymPy ``SourceSymbolSlots``.
-        constraints: The user's own kinematic equations; of a model in SymPy ``SourceConstraints``.
+        symbols: Slots of the user's symbols; of a model in SymPy ``SympySourceSymbolSlots``.
+        constraints: The user's own kinematic equations; of a model in SymPy ``SympySourceConstraintEvaluator``.
         q_scale: How far each coordinate goes, in the order of ``symbols.q``.
     """
 
@@ -192,11 +192,11 @@ class EventImportCheck:
         for item in items:
             try:
                 evaluable_events.append((item, form(item)))
-            except SourceEvaluationError:
+            except SympySourceEvaluationError:
                 self.left_out.append(item.description)
         return evaluable_events
 
-    def _compile_pair(self, pair: _SourceAndImport) -> Any:
+    def _compile_pair(self, pair: _SourceAndImportedQuantity) -> Any:
         """Return both sides as functions."""
         return self._compile_source(pair.source), self._compile_import([pair.imported])
 
@@ -215,7 +215,7 @@ class EventImportCheck:
         rates = dict(zip(self._mechanism.u_dot, self._u_dot, strict=True))
         expressions_in_import_symbols = [replace_symbols(sm.sympify(each), rates) for each in expressions]
         if list_free_symbols(expressions_in_import_symbols) - set(self._import_symbols):
-            raise SourceEvaluationError("it contains what is solved for")
+            raise SympySourceEvaluationError("it contains what is solved for")
         function = compile_scalar_function(self._import_symbols, expressions_in_import_symbols)
         return lambda values: list(function(*values))
 
@@ -245,33 +245,39 @@ class EventImportCheck:
             ):
                 yield f"{event.name} was read with other instants"
 
-    def _iterate_pairs(self) -> Iterator[_SourceAndImport]:
+    def _iterate_pairs(self) -> Iterator[_SourceAndImportedQuantity]:
         """Yield all pairs of expressions that are compared at the points."""
         if self.mismatches:
             return
         d, m = self._definition, self._mechanism
         for declared, imported in zip(d.contacts, m.contacts.each if m.contacts else (), strict=True):
-            yield _SourceAndImport(f"restitution of {declared.name}", declared.restitution, imported.restitution)
-            yield _SourceAndImport(f"rest_below of {declared.name}", declared.rest_below, imported.resting_speed)
-            yield _SourceAndImport(f"stabilization of {declared.name}", declared.stabilization, imported.stabilization)
+            yield _SourceAndImportedQuantity(
+                f"restitution of {declared.name}", declared.restitution, imported.restitution
+            )
+            yield _SourceAndImportedQuantity(
+                f"rest_below of {declared.name}", declared.rest_below, imported.resting_speed
+            )
+            yield _SourceAndImportedQuantity(
+                f"stabilization of {declared.name}", declared.stabilization, imported.stabilization
+            )
             if declared.friction and imported.friction:
-                yield _SourceAndImport(
+                yield _SourceAndImportedQuantity(
                     f"friction of {declared.name}", declared.friction.coefficient, imported.friction.coefficient
                 )
         for latch, imported_latch in zip(d.latches, m.latches.each if m.latches else (), strict=True):
             yield from _pair_conditions(f"{latch.name} closes", latch.close, imported_latch.close)
             yield from _pair_conditions(f"{latch.name} opens", latch.open, imported_latch.open)
             for row in imported_latch.rows:
-                yield _SourceAndImport(f"stabilization of {row.name}", latch.stabilization, row.stabilization)
+                yield _SourceAndImportedQuantity(f"stabilization of {row.name}", latch.stabilization, row.stabilization)
         for event, imported_event in zip(d.events, m.events, strict=True):
             yield from _pair_conditions(f"condition of {event.name}", event.condition, imported_event.condition)
             for (symbol, value), (_, imported_value) in zip(
                 event.settings.items(), imported_event.settings, strict=True
             ):
-                yield _SourceAndImport(f"{symbol} as {event.name} sets it", sm.sympify(value), imported_value)
+                yield _SourceAndImportedQuantity(f"{symbol} as {event.name} sets it", sm.sympify(value), imported_value)
         yield from self._iterate_output_pairs()
 
-    def _iterate_output_pairs(self) -> Iterator[_SourceAndImport]:
+    def _iterate_output_pairs(self) -> Iterator[_SourceAndImportedQuantity]:
         """Yield outputs that contain unknown forces or sticking friction; the others are compared with the FMU."""
         d, m = self._definition, self._mechanism
         imported_expressions = {each.name: each.expression for each in m.outputs if isinstance(each, ExpressionOutput)}
@@ -283,12 +289,14 @@ class EventImportCheck:
                         _replace_sticking_signs(source),
                         _replace_sticking_signs(imported_expressions[output.name]),
                     )
-                    yield _SourceAndImport(f"output {output.name} while it sticks", source_value, imported_value)
+                    yield _SourceAndImportedQuantity(
+                        f"output {output.name} while it sticks", source_value, imported_value
+                    )
                 elif source.atoms(sm.Function) & self._solved.keys():
-                    yield _SourceAndImport(f"output {output.name}", source, imported_expressions[output.name])
+                    yield _SourceAndImportedQuantity(f"output {output.name}", source, imported_expressions[output.name])
         yield from self._iterate_multiplier_pairs()
 
-    def _iterate_multiplier_pairs(self) -> Iterator[_SourceAndImport]:
+    def _iterate_multiplier_pairs(self) -> Iterator[_SourceAndImportedQuantity]:
         """Yield constraints whose multipliers are outputs: the model's row and the row that was read.
 
         Signs are free. With quaternions rows are read at unit length, which is another expression beside it.
@@ -312,7 +320,7 @@ class EventImportCheck:
             imported_row = (
                 rates[row_index] if is_velocity_row or row_index >= len(m.holonomic) else m.holonomic[row_index][1]
             )
-            yield _SourceAndImport(f"row of {name}", source_row**2, imported_row**2, off_constraints=True)
+            yield _SourceAndImportedQuantity(f"row of {name}", source_row**2, imported_row**2, off_constraints=True)
 
     def _iterate_moving(self) -> Iterator[_QuantityWithRates]:
         """Yield gaps, slip and rows of latches: they are compared with their rates."""
@@ -503,15 +511,15 @@ def _differentiate_at_zero(function: Callable[[float], float], step: float) -> t
     return fine_difference, abs(fine_difference - coarse_difference)
 
 
-def _pair_conditions(description: str, source: sm.Basic, imported: sm.Basic) -> Iterator[_SourceAndImport]:
+def _pair_conditions(description: str, source: sm.Basic, imported: sm.Basic) -> Iterator[_SourceAndImportedQuantity]:
     """Yield the margins, and all comparisons together: one that decides nothing at the points is seen, too."""
-    yield _SourceAndImport(description, form_condition_margin(source), form_condition_margin(imported))
+    yield _SourceAndImportedQuantity(description, form_condition_margin(source), form_condition_margin(imported))
     sides = [
         sm.Add(*((each.lhs - each.rhs) ** 2 for each in condition.atoms(sm.core.relational.Relational)))
         for condition in (source, imported)
     ]
     if any(sides):
-        yield _SourceAndImport(description, *sides)
+        yield _SourceAndImportedQuantity(description, *sides)
 
 
 def form_condition_margin(condition: sm.Basic) -> sm.Expr:

@@ -29,9 +29,9 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUND_OFF_ALLOWANCE
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
-from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations, SourceMotion
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
+from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations, SympySourceMotion
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SympySourceSymbolSlots
 
 Flags = npt.NDArray[np.bool_]
 ExperimentRun = tuple[ExperimentValues, FmuSimulationResult]
@@ -64,8 +64,8 @@ class LawsOfMotionCheck:
     def __init__(
         self,
         definition: CheckedModel,
-        symbols: SourceSymbolSlots,
-        constraints: SourceConstraints,
+        symbols: SympySourceSymbolSlots,
+        constraints: SympySourceConstraintEvaluator,
         kinematics: NumericKaneEquations | None,
         scales: tuple[Floats, Floats],
         *,
@@ -163,7 +163,7 @@ def _find_worst_ratios(error: Floats, bound: Floats, time: Floats, description: 
         yield float(ratios[k, j]), f"{description} {j + 1}, {error[k, j]:.3g} off at t = {time[k]:.4g} s"
 
 
-def _find_rigid_shifts(motion: SourceMotion) -> list[Floats | None]:
+def _find_rigid_shifts(motion: SympySourceMotion) -> list[Floats | None]:
     """Return for each axis the speeds that shift all bodies along it at 1 m/s; None where they cannot be shifted."""
     J, W, A = motion.partials
     J = J[_find_moving_bodies(motion)]
@@ -176,7 +176,7 @@ def _find_rigid_shifts(motion: SourceMotion) -> list[Floats | None]:
     return shifts
 
 
-def _is_resolved(states: Floats, motions: Sequence[SourceMotion], time: Floats, noise: Floats) -> bool:
+def _is_resolved(states: Floats, motions: Sequence[SympySourceMotion], time: Floats, noise: Floats) -> bool:
     """Return whether no body turns far from point to point, and (q, u) changes there by what its rates at both say.
 
     It may change by more: then the FMU does not do what the objects say, which is to be found.
@@ -195,7 +195,7 @@ def _is_resolved(states: Floats, motions: Sequence[SourceMotion], time: Floats, 
     return largest_turn <= _LARGEST_TURN_RAD and bool(np.all(missing_change <= _LARGEST_UNSEEN_PART * largest + noise))
 
 
-def _find_moving_bodies(motion: SourceMotion) -> Flags:
+def _find_moving_bodies(motion: SympySourceMotion) -> Flags:
     """Return which bodies' mass centres any speed moves."""
     return np.asarray(np.any(motion.partials[0] != 0.0, axis=(1, 2)))
 
@@ -225,7 +225,7 @@ class _SourceMotionAlongRun:
     """
 
     time: Floats
-    motions: Sequence[SourceMotion]
+    motions: Sequence[SympySourceMotion]
     substeps: int
 
     def integrate_twice(self, F: Floats) -> tuple[Floats, Floats]:

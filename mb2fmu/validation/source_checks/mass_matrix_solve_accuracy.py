@@ -14,7 +14,7 @@ from typing import Protocol
 from mb2fmu.validation.reference.derivative_conditioning import DOUBLE_DIGITS, FEW_DIGITS, count_remaining_digits
 
 
-class StateDerivativeTerms(Protocol):
+class StateDerivativeSample(Protocol):
     """Derivatives at one point, by FMU name of the state."""
 
     @property
@@ -55,7 +55,7 @@ class LeastAccurateDerivative:
 
 
 def find_least_accurate_derivative(
-    points: Sequence[StateDerivativeTerms], typical: Mapping[str, float], stop: float
+    points: Sequence[StateDerivativeSample], typical: Mapping[str, float], stop: float
 ) -> LeastAccurateDerivative | None:
     """Return the worst derivative over all points; None without points.
 

@@ -26,10 +26,14 @@ from sympy.physics.vector import Vector
 from mb2fmu.validation.source_checks.source_constraint_evaluation import (
     IndexArray,
     RealOrComplexArray,
-    SourceConstraints,
+    SympySourceConstraintEvaluator,
 )
-from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_objects import SympySourceObjects, find_shortest_path_tree
+from mb2fmu.validation.source_checks.source_symbol_slots import (
+    Floats,
+    SympySourceEvaluationError,
+    SympySourceSymbolSlots,
+)
 
 _COMPLEX_STEP = 1e-30
 _RANK_TOLERANCE = 1e-10
@@ -39,7 +43,7 @@ SCALE_BLEND_FRACTION = 2.0**-6
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMotion:
+class SympySourceMotion:
     """Motion of the objects at one state; bodies in the order given, vectors in the inertial frame.
 
     Attributes:
@@ -129,7 +133,7 @@ _VectorTerms = list[tuple[list[int], Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _VelocityStep:
+class _PointVelocityRule:
     """How a point gets its velocity: as it is given, or from the point before it.
 
     Attributes:
@@ -144,7 +148,7 @@ class _VelocityStep:
 
 
 @dataclass(frozen=True, slots=True)
-class _InertiaTerms:
+class _CentralInertiaTerms:
     """Terms of all bodies' central inertias: a factor times the dyad of two vectors.
 
     Attributes:
@@ -174,14 +178,18 @@ class NumericKaneEquations:
         frames: Likewise; what has no angular velocity is left out.
 
     Raises:
-        SourceEvaluationError: If the objects do not give velocities, or not in this way.
+        SympySourceEvaluationError: If the objects do not give velocities, or not in this way.
     """
 
     def __init__(
-        self, parts: SourceObjects, symbols: SourceSymbolSlots, points: Sequence[Any] = (), frames: Sequence[Any] = ()
+        self,
+        parts: SympySourceObjects,
+        symbols: SympySourceSymbolSlots,
+        points: Sequence[Any] = (),
+        frames: Sequence[Any] = (),
     ) -> None:
         if parts.frame is None or not parts.bodies:
-            raise SourceEvaluationError("there are no bodies")
+            raise SympySourceEvaluationError("there are no bodies")
         self._parts, self._symbols = parts, symbols
         self._expressions: list[sm.Expr] = []
         slot = symbols.slot
@@ -202,7 +210,7 @@ class NumericKaneEquations:
         self._requested_frames = [frame for frame in frames if frame in self._frame_path_tree]
         self._spinning_frames += self._requested_frames
         self._omegas: dict[Any, _VectorTerms] = {}
-        self._steps: list[_VelocityStep] = []
+        self._steps: list[_PointVelocityRule] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
         self._ends = {point: self._add_path(point) for point in dict.fromkeys(self._points)}
@@ -211,7 +219,7 @@ class NumericKaneEquations:
         self._masses = self._add_expressions([body.mass for body in parts.bodies])
         self._inertias = self._add_inertias()
         self._places = self._add_positions([*points, *self._points[: len(parts.bodies)]])
-        self.constraints = SourceConstraints(parts, symbols, complex_step=True)
+        self.constraints = SympySourceConstraintEvaluator(parts, symbols, complex_step=True)
         self._evaluate = symbols.compile_array_function(self._expressions)
         self._loads = [(place, self._list_components(vector)) for place, vector in parts.loads]
         flat = [e for _, terms in self._loads for components, _ in terms for e in components]
@@ -249,7 +257,7 @@ class NumericKaneEquations:
         """Add angular velocities on the path from the inertial frame."""
         while frame not in self._omegas:
             if frame not in self._frame_path_tree:
-                raise SourceEvaluationError(f"the angular velocity of frame {frame.name} is not known")
+                raise SympySourceEvaluationError(f"the angular velocity of frame {frame.name} is not known")
             parent = self._frame_path_tree[frame]
             self._omegas[frame] = [] if parent is None else self._add_terms(frame._ang_vel_dict[parent])
             if parent is None:
@@ -260,7 +268,7 @@ class NumericKaneEquations:
         """Return the number of the step that ends at a point; the way there is shared with other points.
 
         Raises:
-            SourceEvaluationError: If no velocity of any point near by is set.
+            SympySourceEvaluationError: If no velocity of any point near by is set.
         """
         N = self._parts.frame
         parents: dict[Any, Any] = {point: None}
@@ -277,25 +285,25 @@ class NumericKaneEquations:
                 if neighbour not in parents:
                     parents[neighbour] = node
                     queue.append(neighbour)
-        raise SourceEvaluationError(f"the velocity of point {point.name} is not known")
+        raise SympySourceEvaluationError(f"the velocity of point {point.name} is not known")
 
     def _add_step(self, before: int, point: Any) -> int:
         """Return the number of the step from the point of the step before to a point; -1: its velocity is given."""
         key = (before, point)
         if key not in self._numbers:
             if before < 0:
-                step = _VelocityStep(before, self._add_terms(point._vel_dict[self._parts.frame]), [])
+                step = _PointVelocityRule(before, self._add_terms(point._vel_dict[self._parts.frame]), [])
             else:
                 position = point._pos_dict[self._stops[before]]
                 for _, frame in self._list_components(position):
                     self._add_omega_path(frame)
-                step = _VelocityStep(before, self._add_rates(position), self._add_terms(position))
+                step = _PointVelocityRule(before, self._add_rates(position), self._add_terms(position))
             self._numbers[key] = len(self._steps)
             self._steps.append(step)
             self._stops.append(point)
         return self._numbers[key]
 
-    def _add_inertias(self) -> _InertiaTerms:
+    def _add_inertias(self) -> _CentralInertiaTerms:
         """Return the terms of the central inertias of all rigid bodies."""
         factors: list[tuple[int, int]] = []
         dyads: list[tuple[tuple[list[int], Any], tuple[list[int], Any]]] = []
@@ -309,7 +317,7 @@ class NumericKaneEquations:
         numbers = np.array(factors, dtype=np.intp).reshape(-1, 2)
         places = np.array([[a, b] for (a, _), (b, _) in dyads], dtype=np.intp).reshape(-1, 2, 3)
         frames = [(frame, other) for (_, frame), (_, other) in dyads]
-        return _InertiaTerms(
+        return _CentralInertiaTerms(
             bodies=numbers[:, 0], factors=numbers[:, 1], first=places[:, 0], second=places[:, 1],
             first_frames=tuple(frame for frame, _ in frames), second_frames=tuple(frame for _, frame in frames),
         )  # fmt: skip
@@ -406,7 +414,7 @@ class NumericKaneEquations:
         stepped = self.step_along_motion(values, u_dot)
         return [complex(stepped[k]).imag / _COMPLEX_STEP for k in self.constraints.rates]
 
-    def evaluate_motion(self, values: list[float]) -> SourceMotion:
+    def evaluate_motion(self, values: list[float]) -> SympySourceMotion:
         """Return x' and its parts; ``values`` are those of all slots except q', which follow.
 
         Raises:
@@ -447,7 +455,7 @@ class NumericKaneEquations:
         partials: tuple[Floats, Floats],
         values_along: RealOrComplexArray,
         velocities: _SourceVelocities,
-    ) -> SourceMotion:
+    ) -> SympySourceMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
         count = len(self._parts.bodies)
@@ -479,7 +487,7 @@ class NumericKaneEquations:
         energy_units = _energy_speed_units(M)
         requested = self._evaluate_requested(values_along, velocities, momenta.real)
         centres = [requested.positions.get(point) for point in self._points[:count]]
-        return SourceMotion(
+        return SympySourceMotion(
             q_dot, u_dot, rate_scale, scale, v, w.real, kinetic, Q, add_floor_to_scales(Q_size, 1 / energy_units),
             requested, masses,
             np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),

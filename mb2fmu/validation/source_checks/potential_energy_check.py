@@ -71,7 +71,7 @@ def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunct
         mechanism: With bodies.
         potential: V of t, q and all parameters.
     """
-    forces_at_rest = _ForcesAtRest(mechanism, potential)
+    forces_at_rest = _GeneralizedForcesAtRest(mechanism, potential)
     ratio = forces_at_rest.compute_ratio(())
     if ratio <= 1.0:
         return PotentialEnergyFit(forces_at_rest.points, ratio)
@@ -88,7 +88,7 @@ def compare_potential_with_loads(mechanism: Mechanism, potential: PotentialFunct
     return PotentialEnergyFit(forces_at_rest.points, min([ratio, *map(forces_at_rest.compute_ratio, combinations)]))
 
 
-class _ForcesAtRest:
+class _GeneralizedForcesAtRest:
     """Generalized forces at rest and without inputs, at random places."""
 
     def __init__(self, mechanism: Mechanism, potential: PotentialFunction) -> None:

@@ -11,9 +11,12 @@ import sympy as sm
 
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Speed
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints, singular_values_of_unit_rows
-from mb2fmu.validation.source_checks.source_objects import SourceObjects
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_constraint_evaluation import (
+    SympySourceConstraintEvaluator,
+    singular_values_of_unit_rows,
+)
+from mb2fmu.validation.source_checks.source_objects import SympySourceObjects
+from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SympySourceSymbolSlots
 
 RANDOM_SEED = 11
 _PARAMETER_SPREADS = (0.3, 0.3, 0.3, 0.3, 0.1, 0.1, 0.1, 0.03, 0.03)
@@ -42,19 +45,19 @@ _RANGES_PER_EXPERIMENT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class RandomPoint:
+class RandomAdmissibleState:
     """One admissible point.
 
     Attributes:
         time: In s.
-        values: Of all slots of ``SourceSymbolSlots``, q' included.
+        values: Of all slots of ``SympySourceSymbolSlots``, q' included.
     """
 
     time: float
     values: tuple[float, ...]
 
 
-class RandomPointGenerator:
+class RandomAdmissibleStateGenerator:
     """Draws random points; reproducible.
 
     Args:
@@ -73,9 +76,9 @@ class RandomPointGenerator:
     def __init__(
         self,
         definition: CheckedModel,
-        parts: SourceObjects,
-        symbols: SourceSymbolSlots,
-        constraints: SourceConstraints,
+        parts: SympySourceObjects,
+        symbols: SympySourceSymbolSlots,
+        constraints: SympySourceConstraintEvaluator,
         quaternions: Sequence[Sequence[int]] = (),
         largest_speeds: Mapping[str, float] = MappingProxyType({}),
         computed_coordinates: Collection[str] = (),
@@ -102,7 +105,7 @@ class RandomPointGenerator:
         """The longest that each row of the velocity constraints was."""
         self._independent = self._count_independent_rows()
 
-    def draw_points(self) -> Iterator[RandomPoint]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState]:
         """Yield points without end; points that the constraints exclude are skipped."""
         attempt = 0
         while True:
@@ -118,7 +121,7 @@ class RandomPointGenerator:
                     return
                 continue
             attempt = max(attempt - 1, 0)
-            yield RandomPoint(admissible[0], tuple(admissible))
+            yield RandomAdmissibleState(admissible[0], tuple(admissible))
 
     def _project(self, values: list[float]) -> list[float] | None:
         """Return random values moved onto the constraints; None where Newton's method fails or overflows."""

@@ -15,7 +15,7 @@ import numpy as np
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import LawError
-from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint
+from mb2fmu.validation.source_checks.random_admissible_points import RandomAdmissibleState
 
 INDEPENDENT_IMPORT = "independent import"
 """Method of a robot: its file, read again by others' code."""
@@ -45,7 +45,7 @@ class AccelerationSample:
         states: By FMU name.
     """
 
-    point: RandomPoint
+    point: RandomAdmissibleState
     rates: dict[str, dict[str, float]]
     bounds: dict[str, float]
     differences: ImportDifferences = field(default_factory=dict)
@@ -55,7 +55,7 @@ class AccelerationSample:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceAccelerations:
+class SympySourceAccelerationSamples:
     """The samples, how they were made, and the reasons for missing ones.
 
     Attributes:
@@ -85,19 +85,19 @@ class SourceAccelerations:
     indefinite_points: int = 0
 
 
-class AccelerationSource(Protocol):
+class IndependentAccelerationSource(Protocol):
     """Equations of motion, as numbers at points that they draw themselves."""
 
-    def draw_points(self) -> Iterator[RandomPoint | None]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState | None]:
         """Yield random points; None where one that was drawn does not meet the constraints."""
         ...
 
-    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at a point, with bounds; None where it is not known well enough to compare with it."""
         ...
 
 
-def draw_acceleration_samples(source: AccelerationSource) -> tuple[AccelerationSample, ...]:
+def draw_acceleration_samples(source: IndependentAccelerationSource) -> tuple[AccelerationSample, ...]:
     """Return samples of a source: at most :data:`RANDOM_POINT_COUNT`, of a limited number of tries."""
     samples: list[AccelerationSample] = []
     for tried_count, point in enumerate(source.draw_points()):

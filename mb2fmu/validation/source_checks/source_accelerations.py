@@ -24,39 +24,46 @@ from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import Experim
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
     SCALE_BLEND_FRACTION,
     NumericKaneEquations,
-    SourceMotion,
+    SympySourceMotion,
     has_negative_eigenvalue,
 )
-from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint, RandomPointGenerator
+from mb2fmu.validation.source_checks.random_admissible_points import (
+    RandomAdmissibleState,
+    RandomAdmissibleStateGenerator,
+)
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     RANDOM_POINT_COUNT,
     ROUND_OFF_FRACTION,
     AccelerationSample,
     ImportDifferences,
     ImportDifferencesAtTime,
-    SourceAccelerations,
+    SympySourceAccelerationSamples,
     draw_acceleration_samples,
     list_settable_slots,
 )
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
 from mb2fmu.validation.source_checks.source_equations import (
     MAX_FORMING_WORK,
     MAX_PATHWAY_WORK,
-    SourceEquations,
+    SympySourceEquations,
     estimate_equation_forming_cost,
     estimate_pathway_length_cost,
 )
 from mb2fmu.validation.source_checks.source_objects import (
-    SourceObjects,
+    SympySourceObjects,
     extract_mechanics_objects,
     keep_mechanics_untouched,
 )
 from mb2fmu.validation.source_checks.source_outputs import (
     NamedOutputValues,
-    SourceOutputs,
+    SympySourceOutputEvaluator,
     list_points_and_frames_of_outputs,
 )
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_symbol_slots import (
+    Floats,
+    SympySourceEvaluationError,
+    SympySourceSymbolSlots,
+)
 
 _RELATIVE_CHANGE = 2.0**-22
 _LARGEST_BOUND_FRACTION = 1e-6
@@ -71,7 +78,7 @@ def sample_source_accelerations(
     computed_coordinates: Collection[str] = (),
     visited_coordinates: Sequence[Mapping[str, float]] = (),
     runs: Sequence[ExperimentRun] = (),
-) -> SourceAccelerations:
+) -> SympySourceAccelerationSamples:
     """Return samples of x' from the mechanics themselves, which stay unchanged.
 
     Args:
@@ -94,7 +101,7 @@ def sample_source_accelerations(
         samples = equations.draw_all_samples() if equations.methods else ()
         events = equations.compare_events() if equations.methods else []
         laws = equations.judge_laws(runs) if equations.methods else ()
-    return SourceAccelerations(
+    return SympySourceAccelerationSamples(
         samples,
         *list_settable_slots(definition, equations.symbols.slot),
         equations.missing,
@@ -124,17 +131,17 @@ def _model_at_mechanism_parameters(definition: CheckedModel, mechanism: Mechanis
     )
 
 
-def _has_switched_loads(source_objects: SourceObjects) -> bool:
+def _has_switched_loads(source_objects: SympySourceObjects) -> bool:
     """Return whether loads have switches, the modes of which an impact may change."""
     return _has_loads_with(source_objects, *_SWITCHING_FUNCTIONS)
 
 
-def _has_loads_with(source_objects: SourceObjects, *functions: type[sm.Basic]) -> bool:
+def _has_loads_with(source_objects: SympySourceObjects, *functions: type[sm.Basic]) -> bool:
     """Return whether loads contain one of these functions."""
     return any(entry.has(*functions) for _, load in source_objects.loads for matrix, _ in load.args for entry in matrix)
 
 
-def _has_time_dependent_loads(source_objects: SourceObjects) -> bool:
+def _has_time_dependent_loads(source_objects: SympySourceObjects) -> bool:
     """Return whether loads contain the time itself: between communication points they may do what nobody sees."""
     entries = [sm.sympify(entry) for _, load in source_objects.loads for matrix, _ in load.args for entry in matrix]
     at_rest = {f: sm.S.One for entry in entries for f in entry.atoms(AppliedUndef, sm.Derivative)}
@@ -159,10 +166,10 @@ class _SourceObjectEquations:
         self.left_out: list[str] = []
         self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
-        self._latched_points: list[RandomPoint] = []
+        self._latched_points: list[RandomAdmissibleState] = []
         cost = estimate_pathway_length_cost(definition.mechanics)
         parts = self._parts = extract_mechanics_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
-        self.symbols = SourceSymbolSlots(definition, parts)
+        self.symbols = SympySourceSymbolSlots(definition, parts)
         latched = [sm.And(latch.close, sm.Not(latch.open)) for latch in definition.latches]
         self._latched = (
             self.symbols.compile_function([sm.Piecewise((1, sm.Or(*latched)), (0, True))]) if latched else None
@@ -170,7 +177,7 @@ class _SourceObjectEquations:
         self._gaps = (
             self.symbols.compile_function([c.gap for c in definition.contacts]) if _has_switched_loads(parts) else None
         )
-        self.methods: list[SourceEquations | NumericKaneEquations] = []
+        self.methods: list[SympySourceEquations | NumericKaneEquations] = []
         if cost > MAX_PATHWAY_WORK:
             reason = f"the lengths of its pathways have about {cost:.1e} operations, more than {MAX_PATHWAY_WORK:.1e}"
             self.missing = {"equations": reason, "kinematics": reason}
@@ -184,27 +191,27 @@ class _SourceObjectEquations:
         if not self.methods:
             return
         try:
-            constraints = self._constraints = SourceConstraints(parts, self.symbols, complex_step=False)
-        except SourceEvaluationError as reason:
+            constraints = self._constraints = SympySourceConstraintEvaluator(parts, self.symbols, complex_step=False)
+        except SympySourceEvaluationError as reason:
             self.methods = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing
             return
-        self._outputs = SourceOutputs(definition, self.symbols, self._kinematics, self._equations)
-        self._points = RandomPointGenerator(
+        self._outputs = SympySourceOutputEvaluator(definition, self.symbols, self._kinematics, self._equations)
+        self._points = RandomAdmissibleStateGenerator(
             definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
             visited_coordinates,
         )  # fmt: skip
         self._events = EventImportCheck(definition, mechanism, self.symbols, constraints, self._points.q_scale)
         self.left_out = self._events.left_out
 
-    def _form_equations(self) -> SourceEquations | None:
+    def _form_equations(self) -> SympySourceEquations | None:
         """Form the object's own equations; None, with the reason kept, where SymPy could not in a reasonable time."""
         if estimate_equation_forming_cost(self._definition.mechanics, self._parts) > MAX_FORMING_WORK:
             self.missing["equations"] = f"SymPy would compose more than {MAX_FORMING_WORK:.1e} operations to form them"
             return None
         try:
-            return SourceEquations(self._definition.mechanics, self._parts, self.symbols)
-        except SourceEvaluationError as reason:
+            return SympySourceEquations(self._definition.mechanics, self._parts, self.symbols)
+        except SympySourceEvaluationError as reason:
             self.missing["equations"] = str(reason)
         return None
 
@@ -215,7 +222,7 @@ class _SourceObjectEquations:
             return None
         try:
             return NumericKaneEquations(self._parts, self.symbols, *list_points_and_frames_of_outputs(self._definition))
-        except SourceEvaluationError as reason:
+        except SympySourceEvaluationError as reason:
             self.missing["kinematics"] = str(reason)
         return None
 
@@ -229,11 +236,11 @@ class _SourceObjectEquations:
             self._compare_import_where_latched(self._latched_points[:RANDOM_POINT_COUNT])
         return samples
 
-    def draw_points(self) -> Iterator[RandomPoint]:
+    def draw_points(self) -> Iterator[RandomAdmissibleState]:
         """Yield points without end."""
         return self._points.draw_points()
 
-    def sample_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point, with bounds; None where round-off alone exceeds 1e-6, or where it has no numbers."""
         if self._latched is not None and any(self._latched(list(point.values))):
             self._latched_points.append(point)
@@ -245,7 +252,7 @@ class _SourceObjectEquations:
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             return None  # the object itself has no numbers there
 
-    def _compare_import_where_latched(self, points: Sequence[RandomPoint]) -> None:
+    def _compare_import_where_latched(self, points: Sequence[RandomAdmissibleState]) -> None:
         """Compare the import with the objects where a latch is closed: the latch changes no compared quantity."""
         if self._import_comparison is None or self._kinematics is None:
             return
@@ -285,7 +292,7 @@ class _SourceObjectEquations:
         )
         return tuple((law, errors) for law, errors in errors_by_law if errors)
 
-    def _evaluate_point(self, point: RandomPoint) -> AccelerationSample | None:
+    def _evaluate_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point by every method, with round-off bounds; None where ill conditioned."""
         values = list(point.values)
         motion = self._kinematics.evaluate_motion(values) if self._kinematics is not None else None
@@ -323,7 +330,7 @@ class _SourceObjectEquations:
             self._name_states(values),
         )
 
-    def _has_indefinite_mass(self, values: list[float], motion: SourceMotion | None) -> bool:
+    def _has_indefinite_mass(self, values: list[float], motion: SympySourceMotion | None) -> bool:
         """Return whether the object's own M has a negative eigenvalue: no such mechanism exists, and FMUs refuse it."""
         if motion is not None:
             return has_negative_eigenvalue(motion.mass_matrix)
@@ -337,7 +344,7 @@ class _SourceObjectEquations:
         items: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
         return {item.name: values[slot[item.symbol]] for item in items}
 
-    def _u_dot(self, values: list[float], motion: SourceMotion | None) -> dict[Any, float]:
+    def _u_dot(self, values: list[float], motion: SympySourceMotion | None) -> dict[Any, float]:
         """Return u' of all speeds."""
         if motion is not None:
             return dict(zip(self.symbols.u, motion.u_dot.tolist(), strict=True))
@@ -371,7 +378,7 @@ class _SourceObjectEquations:
         x_dot, scale = e.x_dot(values)
         return self._order_as_states(values, (*e.q, *e.u), x_dot, scale)
 
-    def _evaluate_kinematics(self, values: list[float], motion: SourceMotion) -> tuple[Floats, Floats]:
+    def _evaluate_kinematics(self, values: list[float], motion: SympySourceMotion) -> tuple[Floats, Floats]:
         """Return x' by the object's own kinematics and the size of its terms, in the order of states."""
         s = self.symbols
         x_dot = np.concatenate([motion.q_dot, motion.u_dot])
@@ -423,7 +430,7 @@ class _SourceObjectEquations:
 class _ImportComparison:
     """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
 
-    def __init__(self, mechanism: Mechanism, parts: SourceObjects, symbols: SourceSymbolSlots) -> None:
+    def __init__(self, mechanism: Mechanism, parts: SympySourceObjects, symbols: SympySourceSymbolSlots) -> None:
         self._numeric, self._symbols = MechanismEvaluator(mechanism), symbols
         d = mechanism.declared
         self._q = [symbols.slot[c.symbol] for c in d.coordinates]
@@ -439,7 +446,7 @@ class _ImportComparison:
         ]
         self._all_speeds = len(d.speeds) == len(symbols.u)  # a speed that is the rate of a coordinate may be none here
 
-    def differences(self, values: list[float], motion: SourceMotion) -> ImportDifferences:
+    def differences(self, values: list[float], motion: SympySourceMotion) -> ImportDifferences:
         """Return (error, bound) of the worst velocity, angular velocity, energy and generalized force."""
         s, n, array = self._symbols, self._numeric, np.array(values)
         z, r, p = ([s.slot[symbol] for symbol in group] for group in (s.z, s.r, (*s.p, *s.calculated)))

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.source_checks.source_objects import SourceObjects
-from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SourceEvaluationError, SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_objects import SympySourceObjects
+from mb2fmu.validation.source_checks.source_symbol_slots import (
+    Floats,
+    SympySourceEvaluationError,
+    SympySourceSymbolSlots,
+)
 
 IndexArray = npt.NDArray[np.intp]
 RealOrComplexArray = npt.NDArray[Any]
@@ -26,7 +30,7 @@ _FLAT_LINK_SINE = 0.03
 """Sine of an angle between links, about, below which they lie flat: closed forms end at 0.01."""
 
 
-class SourceConstraints:
+class SympySourceConstraintEvaluator:
     """Evaluates the kinematic equations and the constraints of the user's objects.
 
     Args:
@@ -35,10 +39,10 @@ class SourceConstraints:
         complex_step: True: everything is to be differentiated by a complex step.
 
     Raises:
-        SourceEvaluationError: If that cannot be done, or the kinematic equations do not determine q'.
+        SympySourceEvaluationError: If that cannot be done, or the kinematic equations do not determine q'.
     """
 
-    def __init__(self, parts: SourceObjects, symbols: SourceSymbolSlots, *, complex_step: bool) -> None:
+    def __init__(self, parts: SympySourceObjects, symbols: SympySourceSymbolSlots, *, complex_step: bool) -> None:
         self._symbols = symbols
         kinematic = [row for row in parts.kinematic if row != 0]  # a q' that is a speed needs none
         self._kinematic = len(kinematic)
@@ -46,7 +50,7 @@ class SourceConstraints:
         self.speeds = [symbols.slot[ui] for ui in symbols.u]
         self._free = [i for i, k in enumerate(self.rates) if k not in self.speeds]
         if len(self._free) != len(kinematic):
-            raise SourceEvaluationError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
+            raise SympySourceEvaluationError(f"{len(kinematic)} kinematic equations for {len(self._free)} coordinates")
         self._evaluate = symbols.compile_array_function([*kinematic, *parts.velocity], complex_step=complex_step)
         self._holonomic = symbols.compile_function(parts.holonomic) if parts.holonomic else None
 

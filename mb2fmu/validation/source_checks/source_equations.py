@@ -21,12 +21,12 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.validation.source_checks.numeric_kane_equations import add_floor_to_scales
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
-from mb2fmu.validation.source_checks.source_objects import SourceObjects, find_shortest_path_tree
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
+from mb2fmu.validation.source_checks.source_objects import SympySourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,
-    SourceEvaluationError,
-    SourceSymbolSlots,
+    SympySourceEvaluationError,
+    SympySourceSymbolSlots,
     make_unused_symbol,
 )
 
@@ -44,7 +44,7 @@ _DEPENDENT_ROW_FRACTION = 1e-9
 """What other rows leave of a row of unit length that follows from them."""
 
 
-class SourceEquations:
+class SympySourceEquations:
     """Equations of the user's object. Call it within ``keep_mechanics_untouched``.
 
     Args:
@@ -53,10 +53,10 @@ class SourceEquations:
         symbols: Slots of their symbols.
 
     Raises:
-        SourceEvaluationError: If SymPy cannot form them.
+        SympySourceEvaluationError: If SymPy cannot form them.
     """
 
-    def __init__(self, mechanics: Mechanics, parts: SourceObjects, symbols: SourceSymbolSlots) -> None:
+    def __init__(self, mechanics: Mechanics, parts: SympySourceObjects, symbols: SympySourceSymbolSlots) -> None:
         self._symbols = symbols
         self._linear_solves: list[tuple[list[sm.Symbol], sm.Matrix, sm.Matrix]] = []
         with warnings.catch_warnings():
@@ -64,7 +64,7 @@ class SourceEquations:
             try:
                 method = self._form_method(mechanics, parts)
             except (ValueError, TypeError, AttributeError, NotImplementedError, IndexError) as error:
-                raise SourceEvaluationError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
+                raise SympySourceEvaluationError(f"SymPy does not form them: {' '.join(str(error).split())}") from error
             M, f = method.mass_matrix_full, method.forcing_full
         is_kane = isinstance(method, KanesMethod)
         if is_kane:
@@ -86,7 +86,7 @@ class SourceEquations:
             [*M, *(term for of_entry in terms for term in of_entry)], unknown_ratios
         )
 
-    def _form_method(self, mechanics: Mechanics, parts: SourceObjects) -> Any:
+    def _form_method(self, mechanics: Mechanics, parts: SympySourceObjects) -> Any:
         """Return the method with its equations, on a copy if they have not been formed yet."""
         if isinstance(mechanics, System):
             if isinstance(mechanics.eom_method, KanesMethod):
@@ -195,7 +195,7 @@ class SourceEquations:
         return solution, scale
 
 
-def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbolSlots) -> list[sm.Expr]:
+def _select_independent_rows(parts: SympySourceObjects, symbols: SympySourceSymbolSlots) -> list[sm.Expr]:
     """Return as many velocity constraints as there are dependent speeds, where the others follow from them.
 
     Rates of a loop that stand among the velocity constraints, too, are given twice; SymPy takes them once.
@@ -203,7 +203,7 @@ def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbolSlots) -
     rows = list(parts.velocity)
     if len(rows) <= len(parts.dependent):
         return rows
-    constraints = SourceConstraints(parts, symbols, complex_step=False)
+    constraints = SympySourceConstraintEvaluator(parts, symbols, complex_step=False)
     random, samples = np.random.default_rng(_ROW_SAMPLE_SEED), []
     for _ in range(_ROW_SAMPLE_COUNT):
         values = symbols.complete_values(random.uniform(0.2, 1.2, len(symbols.slot)).tolist())
@@ -217,7 +217,7 @@ def _select_independent_rows(parts: SourceObjects, symbols: SourceSymbolSlots) -
     return [rows[number] for number in independent_rows] if len(independent_rows) == len(parts.dependent) else rows
 
 
-def estimate_equation_forming_cost(mechanics: Mechanics, parts: SourceObjects) -> float:
+def estimate_equation_forming_cost(mechanics: Mechanics, parts: SympySourceObjects) -> float:
     """Estimate the operations that SymPy will compose to form the equations, up to ``MAX_FORMING_WORK``.
 
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
@@ -242,7 +242,7 @@ def estimate_equation_forming_cost(mechanics: Mechanics, parts: SourceObjects) -
     return total
 
 
-def _list_frame_paths(parts: SourceObjects) -> list[list[sm.Matrix]]:
+def _list_frame_paths(parts: SympySourceObjects) -> list[list[sm.Matrix]]:
     """Return for each body the direction cosines of neighbours, from the inertial frame to its own."""
     parents = find_shortest_path_tree(parts.frame, lambda frame: frame._dcm_dict)
     paths = []

@@ -26,7 +26,7 @@ Expressions = tuple[sm.Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceObjects:
+class SympySourceObjects:
     """Parts of the user's mechanics, in SymPy's own objects and functions of time.
 
     Attributes:
@@ -58,7 +58,7 @@ class SourceObjects:
     origin: Any = None
 
 
-def extract_mechanics_objects(mechanics: Mechanics, *, actuators: bool = True) -> SourceObjects:
+def extract_mechanics_objects(mechanics: Mechanics, *, actuators: bool = True) -> SympySourceObjects:
     """Take the mechanics apart; call it within :func:`keep_mechanics_untouched`: actuators write results into points.
 
     Args:
@@ -70,13 +70,13 @@ def extract_mechanics_objects(mechanics: Mechanics, *, actuators: bool = True) -
     )
 
 
-def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
+def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SympySourceObjects:
     """Return the parts of any mechanics source, read from SymPy's own attributes."""
     match mechanics:
         case KanesMethod():
             return _extract_from_kane(mechanics)
         case System():
-            return SourceObjects(
+            return SympySourceObjects(
                 mechanics.frame, tuple(mechanics.q), tuple(mechanics.u), tuple(mechanics.u_aux),
                 tuple(mechanics.u_dep), tuple(mechanics.kdes), tuple(mechanics.holonomic_constraints),
                 tuple(mechanics.velocity_constraints), tuple(mechanics.bodies),
@@ -86,7 +86,7 @@ def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
             bodies, loads = tuple(mechanics._bodies or ()), _place_loads(mechanics.forcelist or (), ())
             rates, rows = tuple(mechanics._qdots), tuple(mechanics.coneqs)
             holonomic = tuple(mechanics._hol_coneqs)
-            return SourceObjects(
+            return SympySourceObjects(
                 mechanics.inertial,
                 tuple(mechanics.q),
                 rates,
@@ -103,27 +103,27 @@ def _extract_parts(mechanics: Mechanics, *, actuators: bool) -> SourceObjects:
     return _extract_from_parts(mechanics, actuators=actuators)
 
 
-def _extract_from_kane(method: KanesMethod) -> SourceObjects:
+def _extract_from_kane(method: KanesMethod) -> SympySourceObjects:
     """Return the parts of a KanesMethod; its kinematic equations are put together again from their matrices."""
     kinematic = ()
     if method._k_kqdot_implicit:
         rows = method._k_kqdot_implicit * method._qdot + method._f_k_implicit + method._k_ku_implicit * method.u
         kinematic = tuple(rows)
     velocity = tuple(method._k_nh * method.u + method._f_nh) if method._k_nh else ()
-    return SourceObjects(
+    return SympySourceObjects(
         method._inertial, tuple(method.q), tuple(method.u), tuple(method._uaux), tuple(method._udep), kinematic,
         tuple(method._f_h), velocity, tuple(method.bodylist or ()), _place_loads(method.forcelist or (), ()),
     )  # fmt: skip
 
 
-def _extract_from_parts(parts: Parts, *, actuators: bool) -> SourceObjects:
+def _extract_from_parts(parts: Parts, *, actuators: bool) -> SympySourceObjects:
     """Return the given parts one by one; the origin gets velocity zero if the user gave none."""
     if parts.frame not in parts.origin._vel_dict:
         parts.origin.set_vel(parts.frame, 0)  # the origin is fixed in the inertial frame, by its definition
     independent = tuple(u for u in parts.u if u not in parts.u_dependent)
     coordinates = tuple(q for q in parts.q if q not in parts.q_dependent)
     rates = tuple(sm.diff(row, dynamicsymbols._t) for row in parts.holonomic_constraints)
-    return SourceObjects(
+    return SympySourceObjects(
         parts.frame, (*coordinates, *parts.q_dependent), (*independent, *parts.u_dependent), tuple(parts.u_auxiliary),
         tuple(parts.u_dependent), tuple(parts.kinematic_equations), tuple(parts.holonomic_constraints),
         (*rates, *parts.velocity_constraints), tuple(parts.bodies),

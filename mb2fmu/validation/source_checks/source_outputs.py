@@ -22,13 +22,13 @@ from mb2fmu.model.sources import mechanics_source
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
     NumericKaneEquations,
     PointAndFrameMotion,
-    SourceMotion,
+    SympySourceMotion,
 )
-from mb2fmu.validation.source_checks.source_equations import SourceEquations
+from mb2fmu.validation.source_checks.source_equations import SympySourceEquations
 from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,
-    SourceEvaluationError,
-    SourceSymbolSlots,
+    SympySourceEvaluationError,
+    SympySourceSymbolSlots,
     make_unused_symbol,
 )
 
@@ -59,7 +59,7 @@ def list_points_and_frames_of_outputs(definition: CheckedModel) -> tuple[list[An
     return points, frames
 
 
-class SourceOutputs:
+class SympySourceOutputEvaluator:
     """Evaluates outputs at a state with known x'.
 
     Args:
@@ -72,9 +72,9 @@ class SourceOutputs:
     def __init__(
         self,
         definition: CheckedModel,
-        symbols: SourceSymbolSlots,
+        symbols: SympySourceSymbolSlots,
         kinematics: NumericKaneEquations | None,
-        equations: SourceEquations | None = None,
+        equations: SympySourceEquations | None = None,
     ) -> None:
         self._symbols, self._kinematics = symbols, kinematics
         self._moving_bodies = mechanics_source.bodies(definition.mechanics) if kinematics else ()
@@ -98,7 +98,7 @@ class SourceOutputs:
         self._multiplier_outputs: dict[str, Any] = {}
         expressions, multipliers = _find_multiplier_expressions(definition) if equations else ({}, [])
         for name, expression in expressions.items():
-            with suppress(SourceEvaluationError):
+            with suppress(SympySourceEvaluationError):
                 self._multiplier_outputs[name] = symbols.compile_function(
                     [expression], [*self._rate_symbols, *multipliers]
                 )
@@ -122,11 +122,11 @@ class SourceOutputs:
         expression = sm.sympify(source_expression)
         if unknown and expression.has(*unknown):
             return
-        with suppress(SourceEvaluationError):
+        with suppress(SympySourceEvaluationError):
             self._expressions[name] = self._symbols.compile_function([expression], self._rate_symbols)
 
     def evaluate_outputs(
-        self, values: list[float], u_dot: Mapping[Any, float], motion: SourceMotion | None
+        self, values: list[float], u_dot: Mapping[Any, float], motion: SympySourceMotion | None
     ) -> NamedOutputValues:
         """Return all outputs that can be evaluated.
 
@@ -218,7 +218,9 @@ def _form_energy_or_momentum(request: OutputRequest, definition: CheckedModel) -
     return None
 
 
-def _evaluate_request(request: OutputRequest, motion: SourceMotion, moving_bodies: Sequence[Any]) -> NamedOutputValues:
+def _evaluate_request(
+    request: OutputRequest, motion: SympySourceMotion, moving_bodies: Sequence[Any]
+) -> NamedOutputValues:
     """Return the values of a request; nothing where the objects do not give them."""
     requested = motion.requested_motion
     if request.kind == "kinetic_energy":

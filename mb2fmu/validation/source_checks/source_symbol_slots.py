@@ -23,7 +23,7 @@ from mb2fmu.model.expression_traversal import (
 from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS
 from mb2fmu.model.supported_functions import LookupTableDerivative
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import SCALAR_FUNCTIONS, compile_scalar_function
-from mb2fmu.validation.source_checks.source_objects import SourceObjects
+from mb2fmu.validation.source_checks.source_objects import SympySourceObjects
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _NO_COMPLEX_STEP = (
 )  # fmt: skip
 
 
-class SourceEvaluationError(Exception):
+class SympySourceEvaluationError(Exception):
     """The user's objects do not give numbers in this way; the text says why."""
 
 
@@ -50,7 +50,7 @@ def make_unused_symbol(number: int, purpose: str = "slot") -> sm.Symbol:
     return sm.Symbol(f"mb2fmu_own_{purpose}_{number}")
 
 
-class SourceSymbolSlots:
+class SympySourceSymbolSlots:
     """Gives every symbol of the user's expressions a slot in one list of values.
 
     The slots, in this order: t, q, q' (as far as it is no speed), u, z, inputs, all parameters. Auxiliary speeds and
@@ -63,7 +63,7 @@ class SourceSymbolSlots:
         parts: The source objects.
     """
 
-    def __init__(self, definition: CheckedModel, parts: SourceObjects) -> None:
+    def __init__(self, definition: CheckedModel, parts: SympySourceObjects) -> None:
         t = dynamicsymbols._t  # noqa: SLF001  SymPy's time
         self.t = t
         rates = [qi.diff(t) for qi in parts.q]
@@ -93,7 +93,7 @@ class SourceSymbolSlots:
         for z, rate in declared_rates.items():
             try:
                 self._replacements[z.diff(self.t, 2)] = self._translate(rate.diff(self.t))
-            except SourceEvaluationError:
+            except SympySourceEvaluationError:
                 continue  # q'' would be needed: if it stands in the mechanics, the error is raised there
         self.z_dot = self.compile_function(list(declared_rates.values()))
 
@@ -117,14 +117,14 @@ class SourceSymbolSlots:
         """Return a function of the slots' values on arrays, complex ones too for derivatives by a ``complex_step``.
 
         Raises:
-            SourceEvaluationError: If something in the expressions has no derivative by a complex step.
+            SympySourceEvaluationError: If something in the expressions has no derivative by a complex step.
         """
         translated = [self._translate(expression) for expression in expressions]
         functions = set().union(*(e.atoms(sm.Function, sm.Piecewise) for e in translated))
         nonanalytic_names = {type(f).__name__ for f in functions if complex_step and isinstance(f, _NO_COMPLEX_STEP)}
         nonanalytic_names |= {type(f).__name__ for f in functions if isinstance(f, LookupTableDerivative)}
         if nonanalytic_names:
-            raise SourceEvaluationError(
+            raise SympySourceEvaluationError(
                 f"the kinematics have {', '.join(sorted(nonanalytic_names))} in them, which has no complex derivative"
             )
         printer = NumPyPrinter(
@@ -156,7 +156,7 @@ class SourceSymbolSlots:
             part for part in iterate_distinct_subexpressions([plain]) if isinstance(part, AppliedUndef | sm.Derivative)
         ]
         if untranslated:
-            raise SourceEvaluationError(f"{', '.join(sorted(map(str, untranslated)))} has no number")
+            raise SympySourceEvaluationError(f"{', '.join(sorted(map(str, untranslated)))} has no number")
         unknown = sorted(list_free_symbols([plain]) - self._known_symbols, key=str)
         for symbol in unknown:
             self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))

@@ -152,7 +152,7 @@ class SceneArrow:
 
 
 @dataclass(frozen=True, slots=True)
-class SceneVariable:
+class SceneFmuVariable:
     """A variable of the FMU; ``start`` means nothing for an output."""
 
     name: str
@@ -183,10 +183,10 @@ class Scene:
 
     name: str
     description: str
-    states: tuple[SceneVariable, ...]
-    inputs: tuple[SceneVariable, ...]
-    parameters: tuple[SceneVariable, ...]
-    outputs: tuple[SceneVariable, ...]
+    states: tuple[SceneFmuVariable, ...]
+    inputs: tuple[SceneFmuVariable, ...]
+    parameters: tuple[SceneFmuVariable, ...]
+    outputs: tuple[SceneFmuVariable, ...]
     stop: float
     step: float
     tolerance: float
@@ -239,10 +239,10 @@ class Scene:
 
 
 _RECORD_TYPES: Mapping[str, type] = {
-    "states": SceneVariable,
-    "inputs": SceneVariable,
-    "parameters": SceneVariable,
-    "outputs": SceneVariable,
+    "states": SceneFmuVariable,
+    "inputs": SceneFmuVariable,
+    "parameters": SceneFmuVariable,
+    "outputs": SceneFmuVariable,
     "bodies": SceneBody,
     "shapes": SceneShape,
     "links": SceneLine,

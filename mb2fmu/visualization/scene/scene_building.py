@@ -29,11 +29,11 @@ from mb2fmu.visualization.scene.mechanism_scene import (
     SceneArrow,
     SceneBody,
     SceneFlexibleMesh,
+    SceneFmuVariable,
     SceneJoint,
     SceneLine,
     SceneShape,
     SceneTrace,
-    SceneVariable,
 )
 from mb2fmu.visualization.scene.scene_contacts import list_scene_contacts
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
@@ -112,7 +112,7 @@ class _SceneBuilder:
             states=states,
             inputs=inputs,
             parameters=parameters,
-            outputs=tuple(SceneVariable(o.name, o.unit, 0.0) for o in self.equations.outputs),
+            outputs=tuple(SceneFmuVariable(o.name, o.unit, 0.0) for o in self.equations.outputs),
             stop=d.experiment.stop,
             step=d.experiment.step,
             tolerance=d.experiment.tolerance,
@@ -280,7 +280,7 @@ def _bending_mesh(bending: DrawnFlexibleMesh) -> TriangleMesh:
     )
 
 
-SceneVariables = tuple[SceneVariable, ...]
+SceneVariables = tuple[SceneFmuVariable, ...]
 
 
 def list_scene_variables(
@@ -290,10 +290,10 @@ def list_scene_variables(
     d, e = definition, equations
     declared: dict[Any, Coordinate | Speed | AuxiliaryState] = dict(zip(e.q, d.coordinates, strict=True))
     declared |= dict(zip(e.u, d.speeds, strict=True)) | dict(zip(e.z, d.auxiliary_states, strict=True))
-    states = tuple(SceneVariable(declared[s].name, declared[s].unit, declared[s].start) for s in e.states)
-    inputs = tuple(SceneVariable(i.name, i.unit, i.start) for i in d.inputs)
+    states = tuple(SceneFmuVariable(declared[s].name, declared[s].unit, declared[s].start) for s in e.states)
+    inputs = tuple(SceneFmuVariable(i.name, i.unit, i.start) for i in d.inputs)
     free = [p for p in d.parameters if not p.calculated]
-    return states, inputs, tuple(SceneVariable(p.name, p.unit, float(p.value)) for p in free)
+    return states, inputs, tuple(SceneFmuVariable(p.name, p.unit, float(p.value)) for p in free)
 
 
 def _intermediate_names(equations: EquationsOfMotion) -> set[str]:

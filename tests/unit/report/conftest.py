@@ -11,7 +11,7 @@ import pytest
 import sympy as sm
 from sympy.physics.mechanics import Particle, Point, ReferenceFrame, dynamicsymbols
 
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.fmu.interface.fmu_interface import (
     DefaultExperiment,
     FmuCapabilities,
@@ -59,7 +59,9 @@ def _case(
     points: int = 201,
     failing: tuple[str, ...] = (),
     unjudged: tuple[str, ...] = (),
-    findings: tuple[ConformityFinding, ...] = (ConformityFinding("checker 1.0", "note", "no problems found"),),
+    findings: tuple[ExternalCheckerFinding, ...] = (
+        ExternalCheckerFinding("checker 1.0", "note", "no problems found"),
+    ),
     description: str = "a rod on a pin",
     diagram: str = "",
     horizon: float = 2.0,
@@ -172,7 +174,7 @@ def _result(
     points: int,
     failing: tuple[str, ...],
     unjudged: tuple[str, ...],
-    findings: tuple[ConformityFinding, ...],
+    findings: tuple[ExternalCheckerFinding, ...],
     horizon: float,
 ) -> ValidationResult:
     time = np.linspace(0.0, 2.0, points)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.report.sections.validation_failure_diagnosis import (
     describe_likeliest_failure_cause,
     format_tolerance_share,
@@ -139,7 +139,7 @@ def test_a_failure_begins_with_what_failed_first_by_how_much_and_when(pendulum):
 
 def test_many_failures_stay_within_thirty_lines(pendulum):
     result = pendulum().result
-    findings = tuple(ConformityFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
+    findings = tuple(ExternalCheckerFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
     headline, lines = summarize_validation(replace(result, conformance=findings, notes=("n " * 300,) * 9), [], [])
     rows = limit_summary_lines(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
     assert len(rows) <= 30
@@ -174,11 +174,11 @@ def test_each_pattern_of_failures_has_its_cause(pendulum):
     outputs = [k for k, each in enumerate(good.variables) if each.kind == "output"]
     assert "by another formula" in describe_likeliest_failure_cause(spoil(good, outputs[0]))
     assert "is not a finite number" in describe_likeliest_failure_cause(spoil(good, 0, ratio=float("inf")))
-    rule_broken = ConformityFinding("auditor", "error", "a rule")  # then nothing may say that the motion agrees
+    rule_broken = ExternalCheckerFinding("auditor", "error", "a rule")  # then nothing may say that the motion agrees
     assert "other equations" in describe_likeliest_failure_cause(
         replace(bad, invariants=(), conformance=(rule_broken,))
     )
-    wrong = ConformityFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
+    wrong = ExternalCheckerFinding("model", "error", "g is declared to start at 9.8; the model has 9.81")
     assert "another version of the model: g" in describe_likeliest_failure_cause(replace(bad, conformance=(wrong,)))
     step = replace(good.invariants[0], name="one-step error of u", verdict="failed", value=float("nan"), at=0.5)
     for first, words in ((step, "a singular position"), (replace(step, value=1.0), "does not close between")):

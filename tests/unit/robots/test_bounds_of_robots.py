@@ -14,7 +14,7 @@ from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_accelerations import _list_loop_closures, _RobotFileEquations
 from mb2fmu.validation.source_checks import source_acceleration_samples
-from mb2fmu.validation.source_checks.random_admissible_points import RandomPoint
+from mb2fmu.validation.source_checks.random_admissible_points import RandomAdmissibleState
 from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 
 POWERS = {"m": 1, "m/s": 1, "m/s2": 1, "N.m.s/rad": 2}
@@ -61,9 +61,9 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch:
         by += [factor if each.name.endswith(".control") else factor ** POWERS.get(each.unit, 0) for each in items]
         by += [1.0] * (len(points[0]) - len(by))  # what stands behind the items: rates, which are given as 0
         for point in points:
-            here = own.sample_point(RandomPoint(point[0], point))
+            here = own.sample_point(RandomAdmissibleState(point[0], point))
             scaled = tuple(value * k for value, k in zip(point, by, strict=True))
-            there = other.sample_point(RandomPoint(scaled[0], scaled))
+            there = other.sample_point(RandomAdmissibleState(scaled[0], scaled))
             for each in definition.speeds:
                 k, name = factor ** POWERS.get(each.unit, 0), each.name
                 assert there.rates[INDEPENDENT_IMPORT][name] / k == pytest.approx(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from coupled_masses import exact
 
-from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulation, FmuMessageLog
+from mb2fmu.fmu.runner.fmpy_instances import Fmi2CoSimulationInstance, FmuMessageLog
 from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import (
     CommunicationStepSettings,
@@ -95,7 +95,7 @@ def test_fmus_set_back_step_again_with_the_same_bits(mass_units: Units, tmp_path
         slaves = []
         for k, unit in enumerate(request.components):
             wiring = request.wiring
-            instance = Fmi2CoSimulation(dict(unit.instance_request), log)
+            instance = Fmi2CoSimulationInstance(dict(unit.instance_request), log)
             inputs = [wiring.inputs[i].reference for i in wiring.inputs_of(k)]
             outputs = [wiring.outputs[i].reference for i in wiring.outputs_of(k)]
             slave = Fmi2Slave(instance, inputs, outputs, unit.capabilities, 1)

@@ -11,7 +11,7 @@ import pytest
 from fmpy.fmi1 import FMICallException
 
 from mb2fmu.fmu.runner.compiled_cvode_callbacks import CompiledCvodeCallbacks
-from mb2fmu.fmu.runner.fmpy_instances import _ConstantInputs, _CvodeWithFailures
+from mb2fmu.fmu.runner.fmpy_instances import _ConstantInputs, _FailureAwareCvodeSolver
 from mb2fmu.validation.runs.fmu_process_start import compile_cvode_callbacks
 
 POINTER = ctypes.POINTER(ctypes.c_double)
@@ -64,10 +64,10 @@ class Decay:
         self.time = time
         return 0
 
-    def stepper(self, library: str | None = None, version: int = 2) -> _CvodeWithFailures:
+    def stepper(self, library: str | None = None, version: int = 2) -> _FailureAwareCvodeSolver:
         nominals = lambda values, _n: values.__setitem__(0, 1.0)  # noqa: E731
         request = {"version": version, "states": 1, "indicators": 1}
-        return _CvodeWithFailures(
+        return _FailureAwareCvodeSolver(
             compiled=CompiledCvodeCallbacks(library, self, request) if library else None,
             nx=1, nz=1, get_x=self.get_x, set_x=self.set_x, get_dx=self.get_dx, get_z=self.get_z,
             get_nominals=nominals, set_time=self.set_time, input=_ConstantInputs(), startTime=0.0,

@@ -27,10 +27,10 @@ from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
-from mb2fmu.validation.source_checks.random_admissible_points import RandomPointGenerator
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SourceConstraints
+from mb2fmu.validation.source_checks.random_admissible_points import RandomAdmissibleStateGenerator
+from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
-from mb2fmu.validation.source_checks.source_symbol_slots import SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_symbol_slots import SympySourceSymbolSlots
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 MECHANISMS: dict[str, Callable[[], Model]] = {
@@ -63,9 +63,9 @@ def laws(name: str) -> LawsOfMotionCheck:
     definition, _ = given(name)
     with keep_mechanics_untouched(definition.mechanics):
         parts = extract_mechanics_objects(definition.mechanics)
-        symbols = SourceSymbolSlots(definition, parts)
-        rows = SourceConstraints(parts, symbols, complex_step=False)
-        points = RandomPointGenerator(definition, parts, symbols, rows)
+        symbols = SympySourceSymbolSlots(definition, parts)
+        rows = SympySourceConstraintEvaluator(parts, symbols, complex_step=False)
+        points = RandomAdmissibleStateGenerator(definition, parts, symbols, rows)
         kinematics = None if parts.lagrangian else NumericKaneEquations(parts, symbols)
         scales = (points.q_scale, points.u_scale)
         return LawsOfMotionCheck(definition, symbols, rows, kinematics, scales, has_bent_loads="tables" in name)

@@ -49,11 +49,14 @@ from mb2fmu.validation.independent_checks import (
 )
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
-from mb2fmu.validation.source_checks.source_acceleration_samples import RANDOM_POINT_COUNT, SourceAccelerations
+from mb2fmu.validation.source_checks.source_acceleration_samples import (
+    RANDOM_POINT_COUNT,
+    SympySourceAccelerationSamples,
+)
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 from mb2fmu.validation.source_checks.source_equations import MAX_PATHWAY_WORK, estimate_pathway_length_cost
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
-from mb2fmu.validation.source_checks.source_symbol_slots import SourceEvaluationError, SourceSymbolSlots
+from mb2fmu.validation.source_checks.source_symbol_slots import SympySourceEvaluationError, SympySourceSymbolSlots
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 
@@ -74,7 +77,7 @@ def state_names(definition: CheckedModel, e) -> list[str]:
     return [*names, *(z.name for z in definition.auxiliary_states)]
 
 
-def states_of(motions: SourceAccelerations, definition: CheckedModel, e) -> Iterator[State]:
+def states_of(motions: SympySourceAccelerationSamples, definition: CheckedModel, e) -> Iterator[State]:
     """The points at which motions are known."""
     names, free = state_names(definition, e), [p.name for p in definition.parameters if not p.calculated]
     wanted = ((motions.starts, names), (motions.inputs, motions.inputs), (motions.starts, free))
@@ -325,7 +328,7 @@ def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed(
         assert _worst_of(sample_source_accelerations(definition, wrong)) > 1e3
 
 
-def _worst_of(made: SourceAccelerations) -> float:
+def _worst_of(made: SympySourceAccelerationSamples) -> float:
     """Largest error over its bound of what was read where a latch is closed."""
     return max(
         error / bound for _, found in made.latched_import_differences for error, bound in found.values() if bound > 0.0
@@ -395,7 +398,7 @@ def test_samples_are_admissible():
     assert len(made.samples) == RANDOM_POINT_COUNT
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_mechanics_objects(d.mechanics)
-        residual = SourceSymbolSlots(d, parts).compile_function([*parts.holonomic, *parts.velocity])
+        residual = SympySourceSymbolSlots(d, parts).compile_function([*parts.holonomic, *parts.velocity])
         for sample in made.samples:
             assert np.max(np.abs(residual(list(sample.point.values)))) < 1e-12
     free = {p.name: p for p in d.parameters if not p.calculated}
@@ -410,10 +413,13 @@ def test_an_expression_without_a_number_leaves_nothing_behind():
     """A contact's force has no number; what is asked for after it once ended in a function with an argument twice."""
     d, _ = models()["pivot"]()
     with keep_mechanics_untouched(d.mechanics):
-        symbols, more = SourceSymbolSlots(d, extract_mechanics_objects(d.mechanics)), [sm.Symbol("mb2fmu_own_dot_0")]
+        symbols, more = (
+            SympySourceSymbolSlots(d, extract_mechanics_objects(d.mechanics)),
+            [sm.Symbol("mb2fmu_own_dot_0")],
+        )
     values = [float(k) for k in range(len(symbols.slot))]
     for _ in range(2):
-        with pytest.raises(SourceEvaluationError):
+        with pytest.raises(SympySourceEvaluationError):
             symbols.compile_function([sm.Function("force")(symbols.t)], more)
     assert symbols.compile_function([symbols.q[0] + more[0]], more)([*values, 0.5]) == [1.5]
 
@@ -423,7 +429,7 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     d, _ = models()["pivot"]()
     with keep_mechanics_untouched(d.mechanics):
         parts = extract_mechanics_objects(d.mechanics)
-        symbols = SourceSymbolSlots(d, parts)
+        symbols = SympySourceSymbolSlots(d, parts)
         motion = NumericKaneEquations(parts, symbols).evaluate_motion(
             symbols.complete_values([0.3] * len(symbols.slot))
         )
@@ -498,7 +504,7 @@ def steering() -> Read:
 
 
 @cache
-def steering_points(computed: tuple[str, ...]) -> SourceAccelerations:
+def steering_points(computed: tuple[str, ...]) -> SympySourceAccelerationSamples:
     return sample_source_accelerations(*steering(), computed_coordinates=computed)
 
 

@@ -11,7 +11,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.validation import (
-    ConformityFinding,
+    ExternalCheckerFinding,
     FmuSimulationResult,
     ValidationResult,
     choose_reference_method,
@@ -94,9 +94,9 @@ def test_one_error_of_a_checker_is_enough_and_warnings_are_not(locked):
     good = result(locked, locked[0].trajectory.values)
     assert replace(
         good,
-        conformance=(ConformityFinding("tool 1", "warning", "hm"), ConformityFinding("tool 1", "note", "ok")),
+        conformance=(ExternalCheckerFinding("tool 1", "warning", "hm"), ExternalCheckerFinding("tool 1", "note", "ok")),
     ).passed
-    assert not replace(good, conformance=(ConformityFinding("tool 1", "error", "no"),)).passed
+    assert not replace(good, conformance=(ExternalCheckerFinding("tool 1", "error", "no"),)).passed
 
 
 def test_json_has_all_numbers_and_no_times_unless_asked(locked):

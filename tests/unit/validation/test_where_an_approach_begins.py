@@ -14,8 +14,8 @@ from mb2fmu import Impact, Model, derive, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.modes.contact_friction_modes import (
     FrictionContacts,
+    _ContactComplementarityProblem,
     _ContactModes,
-    _ContactProblem,
     solve_frictional_contact_events,
 )
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant, solve_impact_impulses
@@ -83,7 +83,7 @@ def test_a_slip_without_slope_is_no_divisor() -> None:
     """Of two contacts with friction the second one's rows vanish: the first is struck as if it were alone."""
     W = np.diag([2.0, 0.0, 3.0, 0.0])
     alone, both = (
-        _ContactProblem(
+        _ContactComplementarityProblem(
             W[np.ix_(rows, rows)], np.full(2 * n, -1.0), tuple(range(n)), np.full(n, 0.9), *np.zeros((2, n))
         )
         for n, rows in ((1, [0, 2]), (2, [0, 1, 2, 3]))

@@ -24,7 +24,7 @@ _SOURCE = Path(__file__).parent / "compiled_stages" / "runge_kutta_stages.c"
 _NAME_BYTES = 96
 
 
-class _FmuFunctions(c.Structure):
+class _FmuFunctionsStruct(c.Structure):
     """``fmu`` of the source."""
 
     _fields_ = (
@@ -74,7 +74,7 @@ class CompiledRungeKuttaStages:
         self._observer = library.trial_budget
         calls, name = self._observer.observer.note_addresses()
         given = (c.c_double * (n_states + GUARD_ELEMENTS))()
-        self._fmu = _FmuFunctions(
+        self._fmu = _FmuFunctionsStruct(
             instance.address, *(c.cast(function, c.c_void_p) for function, _ in known), calls, name,
             b"".join(name.encode().ljust(_NAME_BYTES, b"\0") for name in self._functions), n_states, c.addressof(given),
         )  # fmt: skip

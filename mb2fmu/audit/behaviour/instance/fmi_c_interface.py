@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mb2fmu.audit.behaviour.instance.grouped_variable_reads import GroupedReadPlan
-from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudget
 from mb2fmu.audit.description.description_records import DescribedModel
 
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
@@ -198,7 +198,7 @@ class FmuLibrary:
     resources: str
     traps: int = 0
     violations: dict[str, str] = field(default_factory=dict, compare=False)
-    trial_budget: TrialBudget = field(default_factory=TrialBudget, compare=False)
+    trial_budget: TrialTimeBudget = field(default_factory=TrialTimeBudget, compare=False)
     path: Path = Path()
     process_state: LibraryInstantiationState = field(default_factory=LibraryInstantiationState, compare=False)
     stage_library: c.CDLL | None = None

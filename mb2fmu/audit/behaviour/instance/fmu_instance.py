@@ -34,7 +34,7 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
 from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
     MAX_READ_PLANS,
     GroupedReadPlan,
-    VariableGroup,
+    SameTypeVariableGroup,
     make_value_reference_array,
 )
 from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages, make_printf_logger
@@ -475,10 +475,10 @@ class FmuInstance:
 
     def get_in_order(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values of variables of one type by one call, in this order."""
-        group = VariableGroup.of(self.description, variables)
+        group = SameTypeVariableGroup.of(self.description, variables)
         return group.split_values(self._get_group(group))
 
-    def _get_group(self, group: VariableGroup) -> list[Any]:
+    def _get_group(self, group: SameTypeVariableGroup) -> list[Any]:
         """Return the elements of variables of one type; the FMU must not write beyond the arrays."""
         references, count, total = group.references, c.c_size_t(len(group.variables)), group.total
         type_name, first_name = group.variables[0].type, group.variables[0].name

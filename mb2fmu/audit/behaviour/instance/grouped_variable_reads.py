@@ -21,7 +21,7 @@ def make_value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableGroup:
+class SameTypeVariableGroup:
     """Variables of one type, in the order of a call.
 
     Attributes:
@@ -37,7 +37,7 @@ class VariableGroup:
     total: int
 
     @classmethod
-    def of(cls, description: DescribedModel, variables: Sequence[DescribedVariable]) -> VariableGroup:
+    def of(cls, description: DescribedModel, variables: Sequence[DescribedVariable]) -> SameTypeVariableGroup:
         """Prepare one call.
 
         Args:
@@ -78,7 +78,7 @@ class GroupedReadPlan:
             range(len(variables)), key=lambda position: (variables[position].type, variables[position].index)
         )
         self.groups = [
-            VariableGroup.of(description, list(group))
+            SameTypeVariableGroup.of(description, list(group))
             for _, group in groupby((variables[position] for position in order), key=lambda variable: variable.type)
         ]
         self._places = sorted(range(len(order)), key=order.__getitem__)

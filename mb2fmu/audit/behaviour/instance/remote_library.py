@@ -47,7 +47,7 @@ def _end_like_host(process: subprocess.Popen[bytes], exception_code: int | None)
     os._exit(1)
 
 
-class RemoteLibrary:
+class RemoteFmuLibrary:
     """A library loaded by another process; its functions are attributes, as of ``ctypes.CDLL``.
 
     Args:
@@ -66,7 +66,7 @@ class RemoteLibrary:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._input, self._output = self._process.stdin, self._process.stdout
-        self._functions: dict[str, _RemoteFunction] = {}
+        self._functions: dict[str, _RemoteLibraryFunction] = {}
         self._loggers: dict[int, tuple[Any, Any]] = {}
         self._update: Any = None
         self._send(b"O", _prefix_length(path.encode()))
@@ -81,7 +81,7 @@ class RemoteLibrary:
         self._process.wait()
         self._output.close()
 
-    def __getattr__(self, name: str) -> _RemoteFunction:
+    def __getattr__(self, name: str) -> _RemoteLibraryFunction:
         """Return a function of the library by its name.
 
         Raises:
@@ -94,7 +94,7 @@ class RemoteLibrary:
             address = self._await_result()
             if not address:
                 raise AttributeError(f"the library has no symbol: {name}")
-            self._functions[name] = _RemoteFunction(self, address)
+            self._functions[name] = _RemoteLibraryFunction(self, address)
         return self._functions[name]
 
     # --- the wire
@@ -233,10 +233,10 @@ class RemoteLibrary:
         return (b"g" if is_text else b"G") + struct.pack("<I", count), read_back
 
 
-class _RemoteFunction:
+class _RemoteLibraryFunction:
     """A function of the library, with ``restype`` as ctypes has it."""
 
-    def __init__(self, library: RemoteLibrary, address: int) -> None:
+    def __init__(self, library: RemoteFmuLibrary, address: int) -> None:
         self._library, self._address = library, address
         self.restype: Any = c.c_int
 

@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.instance.auditor_build_cache import (
     make_cache_folder,
     run_tool_preparation,
 )
-from mb2fmu.audit.behaviour.instance.remote_library import RemoteLibrary
+from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
 from mb2fmu.errors import Fault, ToolError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MAX_STACK_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class HostProgram:
+class FmuHostProgram:
     """A program that runs an FMU in place of this process.
 
     Attributes:
@@ -59,7 +59,7 @@ class HostProgram:
         return asdict(self)
 
 
-def make_wine_host() -> HostProgram:
+def make_wine_host() -> FmuHostProgram:
     """Return a host for libraries of Windows.
 
     Raises:
@@ -70,7 +70,7 @@ def make_wine_host() -> HostProgram:
         remedy = "install wine (Debian: apt install wine64), or audit it on Windows"
         raise ToolError("FMUs of Windows are run through wine:", [Fault("wine64 is not installed", remedy=remedy)])
     version = _read_tool_version(launcher)
-    return HostProgram(
+    return FmuHostProgram(
         WINE,
         launcher,
         str(_build_host_program("x86_64-windows-gnu")),
@@ -79,12 +79,12 @@ def make_wine_host() -> HostProgram:
     )
 
 
-def make_valgrind_host() -> HostProgram | None:
+def make_valgrind_host() -> FmuHostProgram | None:
     """Return a host that watches the FMU's use of memory; None if valgrind is not installed."""
     launcher = shutil.which("valgrind") if sys.platform == "linux" else None
     if launcher is None:
         return None
-    return HostProgram(VALGRIND, launcher, str(_build_host_program("native")))
+    return FmuHostProgram(VALGRIND, launcher, str(_build_host_program("native")))
 
 
 def _read_tool_version(launcher: str) -> str:
@@ -142,11 +142,11 @@ def _wine_environment(prefix: Path, temporary: Path) -> dict[str, str]:
 # --- in the process that tries the FMU
 
 
-_LOADED: dict[Path, RemoteLibrary] = {}
+_LOADED: dict[Path, RemoteFmuLibrary] = {}
 """Libraries that run in a host: the start of one takes longer than what is tried there."""
 
 
-def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> RemoteLibrary:
+def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> RemoteFmuLibrary:
     """Load a library in that host; the same for all interface types that it has.
 
     Args:
@@ -160,11 +160,11 @@ def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> 
     if path not in _LOADED:
         auditor_folder = root / AUDITOR_FOLDER
         auditor_folder.mkdir(exist_ok=True)
-        _LOADED[path] = _start_host(HostProgram(**host_values), auditor_folder, path)
+        _LOADED[path] = _start_host(FmuHostProgram(**host_values), auditor_folder, path)
     return _LOADED[path]
 
 
-def _start_host(remote_host: HostProgram, auditor_folder: Path, path: Path) -> RemoteLibrary:
+def _start_host(remote_host: FmuHostProgram, auditor_folder: Path, path: Path) -> RemoteFmuLibrary:
     """Return a library in a host that is started for it."""
     if remote_host.name == VALGRIND:
         command = [
@@ -177,12 +177,12 @@ def _start_host(remote_host: HostProgram, auditor_folder: Path, path: Path) -> R
             "--leak-check=no",
             remote_host.program,
         ]
-        return RemoteLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
+        return RemoteFmuLibrary(command, str(path), {**os.environ, "VALGRIND_OPTS": ""})
     prefix = auditor_folder / "prefix"
     if not prefix.exists():
         _copy_wine_prefix(Path(remote_host.prefix), prefix)
     wine_variables = _wine_environment(prefix, auditor_folder)
-    return RemoteLibrary(
+    return RemoteFmuLibrary(
         [remote_host.launcher, remote_host.program], convert_to_wine_path(path), {**os.environ, **wine_variables}
     )
 

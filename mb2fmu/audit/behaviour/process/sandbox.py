@@ -101,7 +101,7 @@ def limit_process_resources(memory: int | None) -> Iterator[str]:
 # --- Landlock
 
 
-class _PathBeneathAttribute(c.Structure):
+class _LandlockPathBeneathAttribute(c.Structure):
     """struct landlock_path_beneath_attr."""
 
     _pack_ = 1
@@ -139,7 +139,7 @@ def confine_writes(folder: Path) -> str:
             (Path("/dev/zero"), _WRITE_FILE),
         ):
             descriptor = os.open(path, getattr(os, "O_PATH", 0))
-            attribute = _PathBeneathAttribute(rights, descriptor)
+            attribute = _LandlockPathBeneathAttribute(rights, descriptor)
             libc.syscall(_LANDLOCK_ADD_RULE, ruleset_handle, 1, c.byref(attribute), c.c_uint(0))
             os.close(descriptor)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

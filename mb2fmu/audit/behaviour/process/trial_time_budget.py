@@ -22,7 +22,7 @@ class SkippedTrialError(Exception):
     """A trial cannot judge this FMU; the text says why."""
 
 
-class TrialBudgetError(SkippedTrialError):
+class TrialTimeBudgetError(SkippedTrialError):
     """The time for a trial, or for all of them, is spent."""
 
 
@@ -31,17 +31,17 @@ def suppress_early_end(*refusals: type[Exception]) -> Iterator[None]:
     """Leave the block quietly where the FMU ends a run, or refuses a call with one of the given errors.
 
     Raises:
-        TrialBudgetError: If the time for the trial is spent.
+        TrialTimeBudgetError: If the time for the trial is spent.
     """
     endings: tuple[type[Exception], ...] = (SkippedTrialError, *refusals)
     try:
         yield
     except endings as error:
-        if isinstance(error, TrialBudgetError):
+        if isinstance(error, TrialTimeBudgetError):
             raise
 
 
-class CallObserver(Protocol):
+class FmuCallObserver(Protocol):
     """Protocol: notes the beginning and end of calls."""
 
     def begin_call(self, name: str) -> None:
@@ -57,7 +57,7 @@ class CallObserver(Protocol):
 _UNREAD_NOTE = (c.c_char * 128)()
 
 
-class _NoObserver:
+class _NoFmuCallObserver:
     def begin_call(self, name: str) -> None:
         """Note nothing."""
 
@@ -71,7 +71,7 @@ class _NoObserver:
 
 
 @dataclass
-class TrialBudget:
+class TrialTimeBudget:
     """Limits of the trial that is being tried.
 
     Attributes:
@@ -84,7 +84,7 @@ class TrialBudget:
         next_clock_read: Monotonic time of the next reading of the processor clock, s.
     """
 
-    observer: CallObserver = field(default_factory=_NoObserver)
+    observer: FmuCallObserver = field(default_factory=_NoFmuCallObserver)
     deadline: float = math.inf
     cpu_deadline: float = math.inf
     calls: int = 0
@@ -101,7 +101,7 @@ class TrialBudget:
         """End the present trial if its time is over.
 
         Raises:
-            TrialBudgetError: Then.
+            TrialTimeBudgetError: Then.
         """
         now = time.monotonic()
         if now < self.next_clock_read:
@@ -109,10 +109,10 @@ class TrialBudget:
         self.next_clock_read = 0.0
         if now > self.deadline:
             self.exhausted_reason = BUDGET_SPENT
-            raise TrialBudgetError(self.exhausted_reason)
+            raise TrialTimeBudgetError(self.exhausted_reason)
         if time.process_time() > self.cpu_deadline:
             self.exhausted_reason = "its share of the time is spent (--budget)"
-            raise TrialBudgetError(self.exhausted_reason)
+            raise TrialTimeBudgetError(self.exhausted_reason)
         self.next_clock_read = now + CLOCK_READ_INTERVAL
 
     @contextmanager
@@ -125,13 +125,13 @@ class TrialBudget:
             fraction: From 0 to 1.
 
         Raises:
-            TrialBudgetError: If the trial is over.
+            TrialTimeBudgetError: If the trial is over.
         """
         full_deadline, now = self.cpu_deadline, time.process_time()
         self.cpu_deadline = now + fraction * (full_deadline - now)
         try:
             yield
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             if time.monotonic() > self.deadline or time.process_time() > full_deadline:
                 raise
             self.exhausted_reason = ""

@@ -21,7 +21,7 @@ from typing import Any
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
-from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, HostProgram
+from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, FmuHostProgram
 from mb2fmu.audit.behaviour.process.process_cleanup import list_processes_with_token
 from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
@@ -60,7 +60,7 @@ MAX_SUPERVISORS = 3
 
 
 @dataclass
-class _Supervisors:
+class _SupervisorProcesses:
     """Supervisor processes of one audit.
 
     Attributes:
@@ -85,7 +85,7 @@ class _Supervisors:
 
 
 @dataclass
-class SupervisedRunResult:
+class SupervisedTrialsResult:
     """Observations of all trials of an FMU, the rules judged, and what was skipped.
 
     Attributes:
@@ -110,7 +110,7 @@ class SupervisedRunResult:
     killed: int = 0
     runnable: bool = False
 
-    def merge(self, other: SupervisedRunResult) -> None:
+    def merge(self, other: SupervisedTrialsResult) -> None:
         """Add the results of another part."""
         for name in ("observations", "skipped", "faults", "tried", "lacking"):
             getattr(self, name).extend(getattr(other, name))
@@ -120,7 +120,7 @@ class SupervisedRunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisedRunOptions:
+class SupervisedTrialsOptions:
     """Limits of a trial, and the data that it is compared with.
 
     Attributes:
@@ -145,8 +145,8 @@ class SupervisedRunOptions:
     effort: float
     recorded: AuditReferenceRun | None = None
     windows: bool = False
-    wine: HostProgram | None = None
-    valgrind: HostProgram | None = None
+    wine: FmuHostProgram | None = None
+    valgrind: FmuHostProgram | None = None
     together: bool = False
     run_calls: int | None = None
     stage_library: Path | None = None
@@ -196,8 +196,8 @@ def _list_untried(description: DescribedModel, members: Collection[str], *, wind
 
 
 def run_all_trials(
-    archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedRunOptions
-) -> SupervisedRunResult:
+    archive: FmuArchive, description: DescribedModel, rules: Collection[str], limits: SupervisedTrialsOptions
+) -> SupervisedTrialsResult:
     """Unpack an FMU and try it.
 
     Args:
@@ -207,7 +207,7 @@ def run_all_trials(
         limits: Time, memory and processes that it may take.
     """
     members = find_loadable_libraries(description, archive.names, windows=limits.windows)
-    result = SupervisedRunResult(runnable=bool(members))
+    result = SupervisedTrialsResult(runnable=bool(members))
     result.skipped += _list_untried(description, members, windows=limits.windows)
     if not members:
         return result
@@ -236,7 +236,7 @@ def run_all_trials(
         if limits.together:
             groups = [{interface: member for group in groups for interface, member in group.items()}]
         request["effort"] = limits.effort / (1 if limits.jobs > 1 else max(len(groups), 1))
-        supervisors = _Supervisors()
+        supervisors = _SupervisorProcesses()
         with _open_thread_map(min(max(len(groups), 1), limits.jobs), supervisors) as map_groups:
             for part_result in map_groups(
                 lambda group: _run_in_awkward_folder(archive, work_folder, group, request, supervisors), groups
@@ -262,8 +262,8 @@ def _map_tried_rules(interfaces: Collection[str], rules: Collection[str]) -> dic
 
 def _run_under_valgrind(
     archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any],
-    valgrind_host: HostProgram, supervisors: _Supervisors
-) -> SupervisedRunResult:  # fmt: skip
+    valgrind_host: FmuHostProgram, supervisors: _SupervisorProcesses
+) -> SupervisedTrialsResult:  # fmt: skip
     """Run the FMU once more under valgrind, for the rule on memory."""
     own_request = {**request, "far": valgrind_host.as_json(), "rules": [MEMORY_RULE]}
     result = _run_supervised(archive, work_folder, "valgrind", "plain", members, own_request, supervisors)
@@ -275,7 +275,7 @@ def _run_under_valgrind(
 
 
 @contextmanager
-def _open_thread_map(count: int, supervisors: _Supervisors) -> Iterator[Any]:
+def _open_thread_map(count: int, supervisors: _SupervisorProcesses) -> Iterator[Any]:
     """Yield a map function over threads; an interruption kills the supervisors that the threads wait for."""
     if count == 1:
         yield map
@@ -289,8 +289,9 @@ def _open_thread_map(count: int, supervisors: _Supervisors) -> Iterator[Any]:
 
 
 def _run_in_awkward_folder(
-    archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any], supervisors: _Supervisors
-) -> SupervisedRunResult:  # fmt: skip
+    archive: FmuArchive, work_folder: Path, members: dict[str, str], request: dict[str, Any],
+    supervisors: _SupervisorProcesses,
+) -> SupervisedTrialsResult:  # fmt: skip
     """Run in a folder with spaces and umlauts, and in a plain one too if no instance can be made there."""
     name = next(iter(members))
     result = _run_supervised(archive, work_folder, f"{name}-1", UNPACK_FOLDER, members, request, supervisors)
@@ -336,10 +337,10 @@ def _run_supervised(
     folder_name: str,
     members: dict[str, str],
     request: dict[str, Any],
-    supervisors: _Supervisors,
-) -> SupervisedRunResult:
+    supervisors: _SupervisorProcesses,
+) -> SupervisedTrialsResult:
     """Run a supervisor in a folder of its own; if it dies, continue with the trial after the one that killed it."""
-    result = SupervisedRunResult(runnable=True)
+    result = SupervisedTrialsResult(runnable=True)
     if time.monotonic() > request["deadline"]:
         suffix = " under valgrind" if request["far"] and request["far"]["name"] == VALGRIND else ""
         result.skipped += [f"{interface}: all that is tried{suffix}: {BUDGET_SPENT}" for interface in members]
@@ -376,10 +377,10 @@ def _run_supervised(
 def _run_supervisor(
     request_file: Path,
     error_file: Path,
-    result: SupervisedRunResult,
+    result: SupervisedTrialsResult,
     ended_interfaces: list[str],
     deadline: float,
-    supervisors: _Supervisors,
+    supervisors: _SupervisorProcesses,
 ) -> str:
     """Run one supervisor; return how it ended, empty if it ended normally."""
     token = secrets.token_hex(16)
@@ -427,7 +428,7 @@ def _run_supervisor(
     return "" if is_complete else f"ends with {exit_code}"
 
 
-def _read_report_line(result: SupervisedRunResult, text: str, ended_interfaces: list[str]) -> bool:
+def _read_report_line(result: SupervisedTrialsResult, text: str, ended_interfaces: list[str]) -> bool:
     """Read one line of the supervisor; return whether it is the last."""
     try:
         line = json.loads(text)
@@ -464,7 +465,7 @@ def _read_output_tail(output_file: Path) -> str:
         return ""
 
 
-def _report_standard_output(result: SupervisedRunResult, output_file: Path, rules: Collection[str]) -> None:
+def _report_standard_output(result: SupervisedTrialsResult, output_file: Path, rules: Collection[str]) -> None:
     """Add an observation if the FMU wrote to its host's standard output."""
     text = _read_output_tail(output_file).strip()
     if text and "host.output" in rules:

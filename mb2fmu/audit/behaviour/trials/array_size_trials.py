@@ -14,12 +14,12 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResults
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
@@ -28,7 +28,7 @@ MAX_TRIED_SIZE = 64
 
 
 @register_trial("arrays of other sizes", "value.structural")
-def try_resized_arrays(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_resized_arrays(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
     parameters = list_size_parameters(fixture)
     if fixture.description.version != 3 or not parameters:
@@ -67,7 +67,7 @@ def _list_size_bounds(parameter: DescribedVariable) -> list[int]:
 
 
 def _check_size(
-    fixture: TrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
+    fixture: FmuTrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
 ) -> Iterator[RuleViolation]:
     """Yield faults after a structural parameter was set: in its value, or the number of elements of its arrays."""
     place = fixture.format_finding_location(parameter)
@@ -101,7 +101,7 @@ def _check_size(
 
 
 def _check_set_elements(
-    fixture: TrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, place: str
+    fixture: FmuTrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, place: str
 ) -> Iterator[RuleViolation]:
     """Yield the first element that does not have the value it was set to; an array that is refused is no fault."""
     step = 2.0**-6 * fixture.typical_magnitude(array)
@@ -121,7 +121,7 @@ def _check_set_elements(
 
 
 def _check_other_start_values(
-    fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
+    fixture: FmuTrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
 ) -> Iterator[RuleViolation]:
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
     arrays = frozenset(_list_sized_arrays(fixture, parameter))
@@ -140,7 +140,7 @@ def _check_other_start_values(
             return
 
 
-def _count_elements(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable, size: int) -> int:
+def _count_elements(fixture: FmuTrialFixture, array: DescribedVariable, parameter: DescribedVariable, size: int) -> int:
     """Return the number of elements if a structural parameter has another value."""
     product = 1
     for dimension in array.dimensions:
@@ -168,7 +168,7 @@ MAX_CHANGED_ELEMENTS = 6
 _RELATIVE_SPREAD = 0.3
 
 
-def list_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
+def list_size_parameters(fixture: FmuTrialFixture) -> list[DescribedVariable]:
     """Return structural parameters that can be a number of elements."""
     return [
         variable
@@ -180,12 +180,12 @@ def list_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
     ]
 
 
-def _list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
+def _list_sized_arrays(fixture: FmuTrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
     return [variable for variable in fixture.variables_to_try if _sizes_array(fixture, variable, parameter)]
 
 
-def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
+def _sizes_array(fixture: FmuTrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
     """Return whether a structural parameter sizes any dimension of an array."""
     return any(
         fixture.description.find_referenced_variable(dimension.reference) is parameter for dimension in array.dimensions
@@ -198,7 +198,7 @@ def _read_size_parameter_start(parameter: DescribedVariable) -> int:
 
 
 @dataclass(frozen=True)
-class _ResizedFmu:
+class _FmuWithResizedArrays:
     """An FMU with one of its sizes changed.
 
     Attributes:
@@ -208,7 +208,7 @@ class _ResizedFmu:
         element_values: Values of inputs, parameters and start values that the parameter sizes, no two elements alike.
     """
 
-    fixture: TrialFixture
+    fixture: FmuTrialFixture
     parameter: DescribedVariable
     size: int
     element_values: Values
@@ -239,7 +239,7 @@ class _ResizedFmu:
             return readings
 
 
-def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _ResizedFmu:
+def _resize(fixture: FmuTrialFixture, parameter: DescribedVariable, size: int) -> _FmuWithResizedArrays:
     """Return the FMU with a size."""
     description = fixture.description
     resized_parameter = replace(parameter, start=(str(size),))
@@ -265,7 +265,7 @@ def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _
         )
         if value is not None:
             element_values[variable] = value
-    return _ResizedFmu(resized_fixture, resized_parameter, size, element_values)
+    return _FmuWithResizedArrays(resized_fixture, resized_parameter, size, element_values)
 
 
 def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(start[index % len(start)] for index in range(size))
 
 
-def _choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
+def _choose_larger_size(fixture: FmuTrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
     start = _read_size_parameter_start(parameter)
     return next(
@@ -286,14 +286,14 @@ def _choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> 
     )
 
 
-def _choose_smaller_array_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
+def _choose_smaller_array_size(fixture: FmuTrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
     size = _read_size_parameter_start(parameter) - 1
     return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
 
 
 @register_trial("arrays that were made larger, and smaller", "value.structural", "value.element")
-def try_resized_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_resized_elements(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     array_count = 0
     for parameter in list_size_parameters(fixture) if fixture.description.version == 3 else ():
@@ -305,7 +305,7 @@ def try_resized_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
             array_count += len(declared.element_values)
             try:
                 faults = [*_check_element_values(resized), *_compare_all_effects(declared, resized)]
-            except TrialBudgetError:
+            except TrialTimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
                 fixture.mark_inapplicable("value.element", f'with "{parameter.name}" = {size}: {error}')
@@ -317,13 +317,13 @@ def try_resized_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
         fixture.mark_inapplicable("value.element", "it has no array that is set and can be made larger or smaller")
 
 
-def _compare_all_effects(declared: _ResizedFmu, resized: _ResizedFmu) -> Iterator[RuleViolation]:
+def _compare_all_effects(declared: _FmuWithResizedArrays, resized: _FmuWithResizedArrays) -> Iterator[RuleViolation]:
     """Check the elements of every array that has another size."""
     for declared_array, resized_array in zip(declared.element_values, resized.element_values, strict=True):
         yield from _compare_effects(declared, declared_array, resized, resized_array)
 
 
-def _check_element_values(resized: _ResizedFmu) -> Iterator[RuleViolation]:
+def _check_element_values(resized: _FmuWithResizedArrays) -> Iterator[RuleViolation]:
     """Yield elements that do not hold their values."""
     with resized.fixture.open_instance() as instance:
         resized.initialize(instance, resized.element_values)
@@ -354,7 +354,7 @@ _EffectPattern = dict[tuple[int, DescribedVariable], dict[int, frozenset[int]]]
 """(reading, variable) → changed element → elements that change with it."""
 
 
-def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _EffectPattern:
+def _find_effect_pattern(resized: _FmuWithResizedArrays, array: DescribedVariable) -> _EffectPattern:
     """Return which values follow each element of an array."""
     readings, pattern = resized.run_and_read(resized.element_values), _EffectPattern()
     value = resized.element_values[array]
@@ -377,7 +377,10 @@ def _find_effect_pattern(resized: _ResizedFmu, array: DescribedVariable) -> _Eff
 
 
 def _compare_effects(
-    declared: _ResizedFmu, declared_array: DescribedVariable, resized: _ResizedFmu, resized_array: DescribedVariable
+    declared: _FmuWithResizedArrays,
+    declared_array: DescribedVariable,
+    resized: _FmuWithResizedArrays,
+    resized_array: DescribedVariable,
 ) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size have the same effects as before."""
     declared_pattern, resized_pattern = (
@@ -403,7 +406,7 @@ def _compare_effects(
             return
 
 
-def _is_vector(resized: _ResizedFmu, variable: DescribedVariable) -> bool:
+def _is_vector(resized: _FmuWithResizedArrays, variable: DescribedVariable) -> bool:
     """Return whether a variable has one dimension, whose size is the parameter."""
     return len(variable.dimensions) == 1 and _sizes_array(resized.fixture, variable, resized.parameter)
 
@@ -432,7 +435,7 @@ def _find_effect_difference(
 
 
 @register_trial("states of other sizes", "state.roundtrip", "state.serialize")
-def try_restored_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_restored_size(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that a state saved with one size restores that size in another instance."""
     if fixture.description.version != 3 or not fixture.can_save_states:
         return
@@ -444,7 +447,7 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
         for saved, other_size_fmu in (variants, variants[::-1]):
             try:
                 faults = list(_check_saved_state(saved, other_size_fmu))
-            except TrialBudgetError:
+            except TrialTimeBudgetError:
                 raise
             except (RefusedCallError, SkippedTrialError) as error:
                 fixture.skipped.append(f'{fixture.interface}: states with other values of "{parameter.name}": {error}')
@@ -454,7 +457,7 @@ def try_restored_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 break
 
 
-def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Iterator[RuleViolation]:
+def _check_saved_state(saved: _FmuWithResizedArrays, other_size_fmu: _FmuWithResizedArrays) -> Iterator[RuleViolation]:
     """Save a state with one size, restore it in an instance with another, and as bytes in a new one."""
     fixture = saved.fixture
     can_serialize = fixture.flag("canSerializeFMUState") and not fixture.flag("canBeInstantiatedOnlyOncePerProcess")
@@ -484,8 +487,8 @@ def _check_saved_state(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> Itera
 
 
 def _check_restored_state(
-    rule: str, saved: _ResizedFmu, other_size_fmu: _ResizedFmu, instance: FmuInstance, state: object, mode: str,
-    expected: Mapping[DescribedVariable, tuple[Value, ...]],
+    rule: str, saved: _FmuWithResizedArrays, other_size_fmu: _FmuWithResizedArrays, instance: FmuInstance,
+    state: object, mode: str, expected: Mapping[DescribedVariable, tuple[Value, ...]],
 ) -> Iterator[RuleViolation]:  # fmt: skip
     """Check that values after restoring a state are those when it was saved."""
     situation = _describe_situation(saved, other_size_fmu)
@@ -508,7 +511,7 @@ def _check_restored_state(
             return
 
 
-def _describe_situation(saved: _ResizedFmu, other_size_fmu: _ResizedFmu) -> str:
+def _describe_situation(saved: _FmuWithResizedArrays, other_size_fmu: _FmuWithResizedArrays) -> str:
     """Return where a difference was seen, for a message."""
     name, size = other_size_fmu.parameter.name, other_size_fmu.size
     return f'after a state was set where "{name}" is {size} instead of {saved.size}'

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialBudgetError
+from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
     choose_excited_inputs,
@@ -30,7 +30,7 @@ SMALL_STEP_SHARE = 0.01
 
 
 @register_trial("derivatives of outputs by time", "steps.output_derivatives", interfaces=CO_SIMULATION)
-def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_output_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check promised output derivatives: they are the slopes at the end of the step."""
     order = int(fixture.description.interfaces[fixture.interface].get("maxOutputDerivativeOrder", "0") or 0)
     outputs = [item for item in fixture.select_scalars("output") if item.variability == "continuous"]
@@ -51,7 +51,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
             if isinstance(coarse, str):
                 yield RuleViolation("steps.output_derivatives", coarse, fixture.interface)
                 return
-            fine_derivatives: dict[DescribedVariable, _OutputDerivative] | str = {}
+            fine_derivatives: dict[DescribedVariable, _OutputDerivativeComparison] | str = {}
             if any(item.disagrees for item in coarse.values()):
                 fine_derivatives = _measure_output_derivatives(
                     fixture, instance, outputs, order, time, 0.25 * SMALL_STEP_SHARE * fixture.step
@@ -75,7 +75,7 @@ def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 @dataclass(frozen=True)
-class _OutputDerivative:
+class _OutputDerivativeComparison:
     """Time derivative of an output: declared by the FMU, and by differences.
 
     Attributes:
@@ -95,13 +95,13 @@ class _OutputDerivative:
 
 
 def _measure_output_derivatives(
-    fixture: TrialFixture,
+    fixture: FmuTrialFixture,
     instance: FmuInstance,
     outputs: Sequence[DescribedVariable],
     order: int,
     begin_time: float,
     step_size: float,
-) -> dict[DescribedVariable, _OutputDerivative] | str:
+) -> dict[DescribedVariable, _OutputDerivativeComparison] | str:
     """Do three tiny steps from a point, and read slopes in their middle; return a text if they are refused."""
     do_communication_step(fixture, instance, begin_time, step_size)
     values_before = instance.get(outputs)
@@ -131,12 +131,12 @@ def _measure_output_derivatives(
             + 1e-5 * fixture.typical_magnitude(variable)
             + round_off
         )
-        results[variable] = _OutputDerivative(declared, measured, not abs(declared - measured) <= bound)
+        results[variable] = _OutputDerivativeComparison(declared, measured, not abs(declared - measured) <= bound)
     return results
 
 
 @register_trial("inputs with slopes", "steps.input_derivatives", interfaces=CO_SIMULATION)
-def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_input_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
@@ -199,7 +199,7 @@ _SHORTENING_PARTS = _shortening_parts()
 
 
 def _run_with_moved_input(
-    fixture: TrialFixture,
+    fixture: FmuTrialFixture,
     variables: Sequence[DescribedVariable],
     known: DescribedVariable,
     value_and_slope: tuple[float, float],
@@ -229,7 +229,7 @@ def _run_with_moved_input(
 
 
 def _run_with_input_derivative(
-    fixture: TrialFixture,
+    fixture: FmuTrialFixture,
     variables: Sequence[DescribedVariable],
     known: DescribedVariable,
     value_and_slope: tuple[float, float],
@@ -255,7 +255,7 @@ MAX_INPUTS = 6
 
 
 @register_trial("inputs that are set between steps", "steps.exchange", interfaces=CO_SIMULATION)
-def try_undelayed_input_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_undelayed_input_effect(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or not fixture.inputs:
@@ -267,13 +267,13 @@ def try_undelayed_input_effect(fixture: TrialFixture) -> Iterator[RuleViolation]
                 message += "Exchange derivatives follow at once"
                 yield RuleViolation("steps.exchange", message, fixture.format_finding_location(known))
                 return
-        except TrialBudgetError:
+        except TrialTimeBudgetError:
             raise
         except (RefusedCallError, SkippedTrialError):
             continue
 
 
-def _find_first_affected_step(fixture: TrialFixture, known: DescribedVariable) -> int | None:
+def _find_first_affected_step(fixture: FmuTrialFixture, known: DescribedVariable) -> int | None:
     """Return the number of the first step, from 0 on, after which a state differs because of an input."""
     runs = []
     for is_changed in (False, True):
@@ -297,7 +297,7 @@ def _find_first_affected_step(fixture: TrialFixture, known: DescribedVariable) -
     )
 
 
-def _affects_derivatives(model_exchange: TrialFixture, known: DescribedVariable) -> bool:
+def _affects_derivatives(model_exchange: FmuTrialFixture, known: DescribedVariable) -> bool:
     """Return whether derivatives follow an input at once."""
     with model_exchange.open_instance() as instance:
         model_exchange.initialize(instance)

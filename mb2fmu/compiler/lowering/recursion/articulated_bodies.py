@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
+from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
@@ -164,7 +164,7 @@ class _EliminatedDirection:
     ratios: tuple[int, ...]
 
 
-class ArticulatedBodies:
+class ArticulatedBodyDynamics:
     """Forward dynamics of a tree whose speeds move one link each, or deform one (particle groups).
 
     Args:
@@ -345,7 +345,7 @@ def _project_geared_links(
     """Return inertia and force of geared links in the rows of their speeds."""
     if not geared:
         return {}, {}
-    bodies = CompositeBodies(kinematics, loads, n, geared)
+    bodies = CompositeBodyDynamics(kinematics, loads, n, geared)
     speeds = sorted({j for link in geared for j in kinematics.joint(link).columns})
     M, f = bodies.mass_matrix(), bodies.forcing()
     given = kinematics.walker.lower(kinematics.recursion.generalized_forces)  # counted where they are requested

@@ -31,7 +31,7 @@ GroupForces = tuple[SpatialVector, list[int]]
 """A force on the link of a group of particles, and a force along each of its speeds."""
 
 
-class CompositeBodies:
+class CompositeBodyDynamics:
     """M and f of any tree of links.
 
     Args:

@@ -1,4 +1,4 @@
-"""``RecursiveMotion``: all quantities that equations request of a recursion, evaluated on demand in one builder."""
+"""``LinkRecursionMotion``: all quantities that equations request of a recursion, evaluated on demand in one builder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.recursion.articulated_bodies import ArticulatedBodies
-from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodies
+from mb2fmu.compiler.lowering.recursion.articulated_bodies import ArticulatedBodyDynamics
+from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, attachment_position, attachment_velocity
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector, shift_motion_to_link
@@ -23,7 +23,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
 )
 
 
-class RecursiveMotion:
+class LinkRecursionMotion:
     """Quantities and accelerations of one recursion.
 
     Args:
@@ -42,8 +42,8 @@ class RecursiveMotion:
         self._k = LinkKinematics(builder, walker, self._recursion, equations.u)
         self._g = self._k.algebra
         self._loads = AppliedLinkForces(self._k)
-        self._bodies: ArticulatedBodies | None = None
-        self._composite: CompositeBodies | None = None
+        self._bodies: ArticulatedBodyDynamics | None = None
+        self._composite: CompositeBodyDynamics | None = None
         self._added: dict[int, SpatialVector] = {0: (self._g.null, self._g.null)}
         for quantity in self._recursion.quantities:
             walker.define(quantity.symbols, quantity.given_expressions, self._answer(quantity))
@@ -71,16 +71,16 @@ class RecursiveMotion:
         """Return the generalized forces that the given u' need in addition."""
         return self._mass().inverse(u_dot, self._walker.lower(self._recursion.generalized_forces))
 
-    def _articulated(self) -> ArticulatedBodies:
+    def _articulated(self) -> ArticulatedBodyDynamics:
         """Return the articulated-body inertias, built when they are first requested."""
         if self._bodies is None:
-            self._bodies = ArticulatedBodies(self._k, self._loads, self._n, self._geared)
+            self._bodies = ArticulatedBodyDynamics(self._k, self._loads, self._n, self._geared)
         return self._bodies
 
-    def _mass(self) -> CompositeBodies:
+    def _mass(self) -> CompositeBodyDynamics:
         """Return the composite-body inertias, built when they are first requested."""
         if self._composite is None:
-            self._composite = CompositeBodies(self._k, self._loads, self._n)
+            self._composite = CompositeBodyDynamics(self._k, self._loads, self._n)
         return self._composite
 
     def _answer(self, quantity: RecursionQuantity) -> Callable[[Sequence[int]], Sequence[int]]:

@@ -75,7 +75,7 @@ class LoadPotentialEnergy:
 
 
 @dataclass(slots=True)
-class _ActionGroup:
+class _ActionReactionGroup:
     """A vector applied at points or frames, each with a sign; these do work together.
 
     Attributes:
@@ -91,7 +91,7 @@ class _ActionGroup:
     load_names: dict[str, None] = field(default_factory=dict)
 
 
-class _UnknownForceError(Exception):
+class _UnknownGeneralizedForceError(Exception):
     """The generalized force is unknown, or too long to write."""
 
 
@@ -101,7 +101,7 @@ def find_load_potential_energy(kinematics: SymbolicKinematics) -> LoadPotentialE
     terms: list[sm.Expr] = []
     names_of_unknown: dict[str, None] = {}
     names_without_potential: dict[str, None] = {}
-    actions: dict[tuple[bool, VectorTerms], _ActionGroup] = {}
+    actions: dict[tuple[bool, VectorTerms], _ActionReactionGroup] = {}
     element_potentials = _element_potentials(m)
     terms += [energy for _, energy in element_potentials]
     places = {
@@ -275,7 +275,7 @@ def _velocity_differs_from_rate(m: Mechanism, point: int) -> bool:
 # ---------------------------------------------------------------------- loads as actions
 
 
-def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTerms], _ActionGroup]) -> None:
+def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTerms], _ActionReactionGroup]) -> None:
     """Add a load to the action that has the same or the opposite vector."""
     if isinstance(load, ForceLoad):
         torque, vector, loaded_nodes = False, _vector_at_rest(load, load.force, m), [(load.point, 1)]
@@ -288,21 +288,23 @@ def _collect_action(load: Load, m: Mechanism, actions: dict[tuple[bool, VectorTe
         loaded_nodes = [(load.frame, 1), *([(load.reaction, -1)] if load.reaction >= 0 else [])]
     opposite = tuple((frame, scale_components(sm.S.NegativeOne, components)) for frame, components in vector)
     sign = -1 if (torque, opposite) in actions else 1
-    action = actions.setdefault((torque, vector if sign == 1 else opposite), _ActionGroup(torque, vector))
+    action = actions.setdefault((torque, vector if sign == 1 else opposite), _ActionReactionGroup(torque, vector))
     for node, count in loaded_nodes:
         action.count_by_node[node] = action.count_by_node.get(node, 0) + sign * count
     action.load_names[load.name] = None
 
 
-def _integrate_actions(m: Mechanism, actions: Iterable[_ActionGroup]) -> tuple[list[sm.Expr], list[str], list[str]]:
+def _integrate_actions(
+    m: Mechanism, actions: Iterable[_ActionReactionGroup]
+) -> tuple[list[sm.Expr], list[str], list[str]]:
     """Return the potentials, the names of loads with unknown potential, and of loads without one."""
     energies: list[sm.Expr] = []
     unknown: list[str] = []
-    unintegrated: list[tuple[_ActionGroup, GeneralizedForces]] = []
+    unintegrated: list[tuple[_ActionReactionGroup, GeneralizedForces]] = []
     for action in actions:
         try:
-            forces = _CoordinateForces(m).form_forces(action)
-        except _UnknownForceError:
+            forces = _GeneralizedCoordinateForces(m).form_forces(action)
+        except _UnknownGeneralizedForceError:
             unknown += action.load_names
             continue
         energy = find_potential_energy(forces)
@@ -339,29 +341,29 @@ def _add_generalized_forces(forces: Iterable[GeneralizedForces]) -> GeneralizedF
     return {q: sm.expand(force) for q, force in total.items()}
 
 
-class _CoordinateForces:
+class _GeneralizedCoordinateForces:
     """Generalized forces along the coordinates, from local relations; given velocities are not used."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.m = mechanism
 
-    def form_forces(self, action: _ActionGroup) -> GeneralizedForces:
+    def form_forces(self, action: _ActionReactionGroup) -> GeneralizedForces:
         """Return coordinate → generalized force; zero for coordinates that occur only in other forces."""
         forces = self._project_torque(action) if action.is_torque else self._project_force(action)
         forces = {q: sm.expand(force) for q, force in forces.items()}
         symbols_at_rest: set[sm.Basic] = set().union(*(force.free_symbols for force in forces.values()))
         if symbols_at_rest - {*self.m.q, *_constant_symbols(self.m)}:
-            raise _UnknownForceError
+            raise _UnknownGeneralizedForceError
         return {q: forces.get(q, sm.S.Zero) for q in self.m.q if q in symbols_at_rest or forces.get(q, sm.S.Zero) != 0}
 
-    def _project_torque(self, action: _ActionGroup) -> GeneralizedForces:
+    def _project_torque(self, action: _ActionReactionGroup) -> GeneralizedForces:
         """T·∂w/∂q' along all frames that turn."""
         steps: dict[int, int] = {}
         for frame, count in action.count_by_node.items():
             k = frame
             while k > 0:
                 if not self.m.frames[k].oriented:
-                    raise _UnknownForceError
+                    raise _UnknownGeneralizedForceError
                 steps[k] = steps.get(k, 0) + count
                 k = self.m.frames[k].parent
         total: dict[sm.Symbol, sm.Expr] = {}
@@ -374,12 +376,12 @@ class _CoordinateForces:
                     total[q] = total.get(q, sm.S.Zero) + count * dot_product(components, axis_components)
         return total
 
-    def _project_force(self, action: _ActionGroup) -> GeneralizedForces:
+    def _project_force(self, action: _ActionReactionGroup) -> GeneralizedForces:
         """F·∂r/∂q along all points that move."""
         steps: dict[int, int] = {}
         for point, count in action.count_by_node.items():
             if not self.m.points[point].located or _velocity_differs_from_rate(self.m, point):
-                raise _UnknownForceError
+                raise _UnknownGeneralizedForceError
             k = point
             while k > 0:
                 steps[k] = steps.get(k, 0) + count
@@ -414,7 +416,7 @@ class _CoordinateForces:
     def _check_length(self, column: sm.Matrix) -> sm.Matrix:
         """Return a short column of expressions; raise where it is too long to integrate."""
         if not _is_short(column):
-            raise _UnknownForceError
+            raise _UnknownGeneralizedForceError
         return column
 
 

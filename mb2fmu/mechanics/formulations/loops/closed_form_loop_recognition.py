@@ -288,7 +288,7 @@ def _solve_in_order(
     kinds: Sequence[LoopClosedFormSolver],
 ) -> list[ClosedFormLoopSolution]:
     """Remove one solvable loop after the other from the rows."""
-    rows = [_LoopRow(name, phi, phi.free_symbols & set(unknowns)) for name, phi in m.holonomic]
+    rows = [_LoopClosureRow(name, phi, phi.free_symbols & set(unknowns)) for name, phi in m.holonomic]
     rows_of_forms = {name for loop in user_forms for name in loop.rows}
     solutions: list[ClosedFormLoopSolution] = []
     reasons: list[str] = []
@@ -301,7 +301,9 @@ def _solve_in_order(
         if form is None:
             break
         solutions.append(form)
-        rows = [_LoopRow(r.name, r.phi, r.unknowns - set(form.unknowns)) for r in rows if r.name not in form.rows]
+        rows = [
+            _LoopClosureRow(r.name, r.phi, r.unknowns - set(form.unknowns)) for r in rows if r.name not in form.rows
+        ]
     if rows:
         unsolved_names = [str(q) for q in unknowns if any(q in row.unknowns for row in rows)]
         problem = f"no kind of loop gives {', '.join(unsolved_names)} from {', '.join(row.name for row in rows)}"
@@ -311,7 +313,7 @@ def _solve_in_order(
 
 
 @dataclass(frozen=True, slots=True)
-class _LoopRow:
+class _LoopClosureRow:
     """A row that closes a loop, and the coordinates in it that are still to be solved for."""
 
     name: str
@@ -320,7 +322,7 @@ class _LoopRow:
 
 
 def _solve_by_given_form(
-    rows: Sequence[_LoopRow], user_forms: Sequence[_UserLoopClosedForm], start: LoopStartValues, m: Mechanism
+    rows: Sequence[_LoopClosureRow], user_forms: Sequence[_UserLoopClosedForm], start: LoopStartValues, m: Mechanism
 ) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     row_by_name = {row.name: row for row in rows}
@@ -332,7 +334,7 @@ def _solve_by_given_form(
 
 
 def _solve_by_first_kind(
-    rows: Sequence[_LoopRow],
+    rows: Sequence[_LoopClosureRow],
     unknowns: Sequence[sm.Symbol],
     start: LoopStartValues,
     kinds: Sequence[LoopClosedFormSolver],
@@ -348,10 +350,12 @@ def _solve_by_first_kind(
     return None
 
 
-def _group_rows(rows: Sequence[_LoopRow], unknowns: Sequence[sm.Symbol], size: int) -> Iterator[LoopClosureEquations]:
+def _group_rows(
+    rows: Sequence[_LoopClosureRow], unknowns: Sequence[sm.Symbol], size: int
+) -> Iterator[LoopClosureEquations]:
     """Yield single rows, pairs and triples that have as many unknowns as rows."""
 
-    def group(*taken: _LoopRow) -> LoopClosureEquations:
+    def group(*taken: _LoopClosureRow) -> LoopClosureEquations:
         """Return these rows, and the wanted coordinates that occur in them."""
         unknowns_together = set().union(*(row.unknowns for row in taken))
         return LoopClosureEquations(

@@ -47,7 +47,7 @@ def _recognize_loop_polygon(rows: LoopClosureEquations, start: LoopStartValues) 
 
 
 @dataclass(frozen=True, slots=True)
-class _BranchRoot:
+class _AssemblyBranchRoot:
     """The square root that distinguishes the two solutions.
 
     Attributes:
@@ -63,13 +63,13 @@ class _BranchRoot:
     is_flat: bool
 
 
-def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStartValues, name: str) -> _BranchRoot:
+def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStartValues, name: str) -> _AssemblyBranchRoot:
     """Return the discriminant D, and its size where the two links are at right angles."""
     square_of_root = start.define(f"{name}_inside", discriminant)
     condition = square_of_root.symbol - SINGULARITY_MARGIN * size
     is_flat = not start.evaluate(condition) > 0.0
     root = start.define(f"{name}_root", sm.sqrt(square_of_root.symbol)) if not is_flat else square_of_root
-    return _BranchRoot((square_of_root, root), root.symbol, condition, is_flat)
+    return _AssemblyBranchRoot((square_of_root, root), root.symbol, condition, is_flat)
 
 
 _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: start it elsewhere"

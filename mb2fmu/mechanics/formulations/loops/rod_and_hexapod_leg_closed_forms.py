@@ -93,7 +93,7 @@ def _split_row(
 
 
 @dataclass(frozen=True, slots=True)
-class _SphericalForm:
+class _SphericalLegRows:
     """Rows (x + offset) e − v, e = sin β n + cos β (cos α m1 + sin α m2), n, m1, m2 at right angles.
 
     Attributes:
@@ -164,8 +164,8 @@ def _find_displacement(rows: LoopClosureEquations) -> tuple[sm.Symbol, sm.Matrix
 
 def _find_spherical_form(
     rows: LoopClosureEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: LoopStartValues
-) -> _SphericalForm:
-    """Return the rows in the form of :class:`_SphericalForm`, validated by numbers at random places."""
+) -> _SphericalLegRows:
+    """Return the rows in the form of :class:`_SphericalLegRows`, validated by numbers at random places."""
     slide, direction, rest = linear
     angles = [unknown for unknown in rows.unknowns if unknown != slide]
     quarter, zero = sm.pi / 2, sm.S.Zero
@@ -178,7 +178,7 @@ def _find_spherical_form(
         change = rest.xreplace(along) - rest.xreplace({alpha: zero, beta: -quarter})
         offset = sm.expand(change.dot(axes[0]) / 2)
         v = offset * axes[1] - rest.xreplace(first)
-        shape = _SphericalForm(alpha, beta, axes, offset, v)
+        shape = _SphericalLegRows(alpha, beta, axes, offset, v)
         if _matches_form(shape, direction, rest, start):
             return shape
     raise LoopKindMismatchError(
@@ -186,7 +186,7 @@ def _find_spherical_form(
     )
 
 
-def _matches_form(shape: _SphericalForm, direction: sm.Matrix, rest: sm.Matrix, start: LoopStartValues) -> bool:
+def _matches_form(shape: _SphericalLegRows, direction: sm.Matrix, rest: sm.Matrix, start: LoopStartValues) -> bool:
     """Return whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
     n, m1, m2 = shape.axes
     rebuilt_direction = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (

@@ -40,7 +40,7 @@ _SCALE_SAMPLE_COUNT = 5  # points at which the scales of rows are evaluated
 _COORDINATE_TOLERANCE = 1e-6  # of sizes of coordinates
 
 
-class LoopResidual:
+class PositionConstraintResidual:
     """All rows on positions and their Jacobian in numbers, at the start's time.
 
     Args:
@@ -130,7 +130,7 @@ class NewtonPathEnd:
     closed: bool
 
 
-def follow_newton_path(rows: LoopResidual, start: Floats, free: Sequence[int]) -> NewtonPathEnd:
+def follow_newton_path(rows: PositionConstraintResidual, start: Floats, free: Sequence[int]) -> NewtonPathEnd:
     """Follow the Newton path.
 
     Args:
@@ -174,7 +174,7 @@ def follow_newton_path(rows: LoopResidual, start: Floats, free: Sequence[int]) -
 
 
 def find_other_branches(
-    rows: LoopResidual, guesses: Floats, free: Sequence[int], angles: Sequence[int]
+    rows: PositionConstraintResidual, guesses: Floats, free: Sequence[int], angles: Sequence[int]
 ) -> list[Floats]:
     """Return other coordinates that close the loops, where the guesses are on no branch: up to three, nearest first.
 
@@ -212,7 +212,7 @@ def find_other_branches(
     return branches[:3]
 
 
-def find_contradictory_constraints(rows: LoopResidual, q: Floats) -> list[int]:
+def find_contradictory_constraints(rows: PositionConstraintResidual, q: Floats) -> list[int]:
     """Return the numbers of rows that depend on each other at all positions, but whose residuals contradict."""
     generator = np.random.default_rng(5)
     shifted_q = q + _RANK_SAMPLE_DISTANCE * rows.typical_magnitudes * generator.uniform(-1.0, 1.0, len(q))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.mechanism.assembly.assembly_branches import (
     CLOSURE_TOLERANCE,
-    LoopResidual,
     NewtonPathEnd,
+    PositionConstraintResidual,
     find_contradictory_constraints,
     find_other_branches,
     follow_newton_path,
@@ -71,7 +71,7 @@ def solve_loop_closure_start_values(mechanism: Mechanism) -> Mechanism:
 
 def _solve_coordinates(m: Mechanism, parameters: Floats) -> Floats:
     """Move the guessed coordinates until all holonomic constraints hold; raise if they cannot."""
-    rows = LoopResidual(m, parameters)
+    rows = PositionConstraintResidual(m, parameters)
     declared = m.declared.coordinates
     guesses = np.array([coordinate.start for coordinate in declared])
     free = [i for i, coordinate in enumerate(declared) if coordinate.kind == "guess"]
@@ -83,7 +83,7 @@ def _solve_coordinates(m: Mechanism, parameters: Floats) -> Floats:
     raise MechanismError("the mechanism cannot be assembled:", faults)
 
 
-def _contradiction_faults(rows: LoopResidual, end: NewtonPathEnd) -> list[Fault]:
+def _contradiction_faults(rows: PositionConstraintResidual, end: NewtonPathEnd) -> list[Fault]:
     """Return rows that contradict each other for any start values."""
     contradictory_rows = find_contradictory_constraints(rows, end.q)
     if not contradictory_rows:
@@ -94,7 +94,9 @@ def _contradiction_faults(rows: LoopResidual, end: NewtonPathEnd) -> list[Fault]
     return [Fault(problem, remedy="take the wrong one away, or correct what its constants come from")]
 
 
-def _fixed_start_faults(rows: LoopResidual, end: NewtonPathEnd, m: Mechanism, free: Sequence[int]) -> list[Fault]:
+def _fixed_start_faults(
+    rows: PositionConstraintResidual, end: NewtonPathEnd, m: Mechanism, free: Sequence[int]
+) -> list[Fault]:
     """Return rows in which every coordinate has a fixed start value."""
     G = rows.jacobian(end.q)
     faults = []
@@ -109,7 +111,7 @@ def _fixed_start_faults(rows: LoopResidual, end: NewtonPathEnd, m: Mechanism, fr
 
 
 def _open_loop_fault(
-    rows: LoopResidual, end: NewtonPathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]
+    rows: PositionConstraintResidual, end: NewtonPathEnd, m: Mechanism, guesses: Floats, free: Sequence[int]
 ) -> Fault:
     """Return the fault of a loop that closes only on another branch, or not at all."""
     fixed_coordinates = _list_coordinates(m, [i for i in range(len(m.q)) if i not in free])

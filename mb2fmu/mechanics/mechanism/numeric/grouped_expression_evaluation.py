@@ -30,7 +30,7 @@ _ELEMENTARY_FUNCTIONS = (sm.Add, sm.Mul, sm.Pow, sm.sin, sm.cos, sm.tan)
 
 
 @dataclass(frozen=True, slots=True)
-class _ExpressionGroup:
+class _SameFormExpressions:
     """Expressions that differ only in symbols.
 
     Attributes:
@@ -81,7 +81,7 @@ class GroupedExpressionEvaluator:
                     single_positions.append(position)
                 else:
                     members_by_structure.setdefault(structure, []).append((position, list(symbols)))
-        self._groups: list[_ExpressionGroup] = []
+        self._groups: list[_SameFormExpressions] = []
         for members in members_by_structure.values():
             if len(members) < MIN_GROUP_SIZE:
                 single_positions += [position for position, _ in members]
@@ -125,10 +125,10 @@ def _compile_group(
     expressions: Sequence[sm.Expr],
     members: Sequence[tuple[int, list[sm.Symbol]]],
     argument_position: Mapping[sm.Symbol, int],
-) -> _ExpressionGroup:
+) -> _SameFormExpressions:
     """Return one function for all expressions of a group, made from the first."""
     first_position, symbols = members[0]
-    return _ExpressionGroup(
+    return _SameFormExpressions(
         function=lambdify_for_numpy(symbols, expressions[first_position]),
         symbol_positions=np.array(
             [[argument_position[symbol] for symbol in member_symbols] for _, member_symbols in members], dtype=np.intp

@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedForceVectors:
+class AppliedForceOrTorqueVectors:
     """Forces on points, or torques on frames.
 
     Attributes:
@@ -59,13 +59,15 @@ class _LoadTermTable:
         self._factors = np.array([piece.factor for piece in pieces], dtype=np.intp)
         self._signs = np.array([piece.sign for piece in pieces])
 
-    def evaluate(self, numbers: Array, rotations: Array) -> AppliedForceVectors:
+    def evaluate(self, numbers: Array, rotations: Array) -> AppliedForceOrTorqueVectors:
         """Return all applied vectors."""
         vectors = (rotations[self._frames] @ numbers[self._components][:, :, None])[:, :, 0]
-        return AppliedForceVectors(self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors)
+        return AppliedForceOrTorqueVectors(
+            self._nodes, self._loads, (self._signs * numbers[self._factors])[:, None] * vectors
+        )
 
 
-class NumericLoadTables:
+class NumericLoadEvaluator:
     """Positions of the numbers of all loads; the caller applies loads along pathways, which need the points' motion.
 
     Args:
@@ -116,7 +118,7 @@ class NumericLoadTables:
 
     def evaluate(
         self, scalars: Array, values: Array, rotations: Array
-    ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
+    ) -> tuple[AppliedForceOrTorqueVectors, AppliedForceOrTorqueVectors]:
         """Return forces on points and torques on frames, those along pathways left out.
 
         Args:

@@ -30,7 +30,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import make_grouped_expression_evaluator
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_completion_function
-from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceVectors, NumericLoadTables
+from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceOrTorqueVectors, NumericLoadEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,
@@ -211,7 +211,7 @@ class MechanismEvaluator:
         self._set_up_frames()
         self._set_up_points()
         self._set_up_bodies()
-        self._load_tables = NumericLoadTables(m.loads, self._register_expressions)
+        self._load_tables = NumericLoadEvaluator(m.loads, self._register_expressions)
         self._set_up_relations()
         self._compile_functions()
         self.parameters = make_parameter_completion_function(m)
@@ -222,7 +222,9 @@ class MechanismEvaluator:
         self._state_values = (t, *q, *u_all, *z, *r, *parameters)
         self._values = self._evaluate(*self._state_values)[self._value_gather]
         self._n_u = len(u_all)
-        self._known_forces: dict[tuple[float, ...], tuple[AppliedForceVectors, AppliedForceVectors]] = {}
+        self._known_forces: dict[
+            tuple[float, ...], tuple[AppliedForceOrTorqueVectors, AppliedForceOrTorqueVectors]
+        ] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._compute_frame_motion()
         for cached_name in ("frames", "points", "_point_arrays"):
@@ -570,7 +572,7 @@ class MechanismEvaluator:
 
     def _get_applied_vectors(
         self, constraint_forces: Sequence[float]
-    ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
+    ) -> tuple[AppliedForceOrTorqueVectors, AppliedForceOrTorqueVectors]:
         """Return all forces on points and torques on frames."""
         key = tuple(constraint_forces)
         if key not in self._known_forces:
@@ -579,7 +581,7 @@ class MechanismEvaluator:
 
     def _evaluate_applied_vectors(
         self, constraint_forces: Sequence[float]
-    ) -> tuple[AppliedForceVectors, AppliedForceVectors]:
+    ) -> tuple[AppliedForceOrTorqueVectors, AppliedForceOrTorqueVectors]:
         """Evaluate all forces in N and torques in N m at the present state, forces along pathways included."""
         all_constraint_forces = [
             *constraint_forces,
@@ -595,7 +597,7 @@ class MechanismEvaluator:
         if not segment_forces:
             return forces, torques
         points, loads, vectors = zip(*segment_forces, strict=True)
-        all_forces = AppliedForceVectors(
+        all_forces = AppliedForceOrTorqueVectors(
             np.concatenate([forces.nodes, points]),
             np.concatenate([forces.loads, loads]),
             np.concatenate([forces.vectors, vectors]),

@@ -1,4 +1,4 @@
-"""``CompleteMechanismSource``: a mechanism made from another one, given as records, such as a part of a cut system."""
+"""``ReadyMadeMechanismSource``: a mechanism made from another one, given as records, such as a part of a cut system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 
 
 @dataclass(eq=False, kw_only=True)
-class CompleteMechanismSource(RecordBasedMechanics):
+class ReadyMadeMechanismSource(RecordBasedMechanics):
     """A mechanics source whose mechanism is complete: it is not read from SymPy objects or a robot file.
 
     Attributes:

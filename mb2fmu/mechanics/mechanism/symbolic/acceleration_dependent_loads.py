@@ -37,7 +37,7 @@ _SAMPLE_COUNT, _TOLERANCE = 4, 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class AccelerationLoad:
+class AccelerationProportionalLoad:
     """The part of a load that is proportional to one acceleration.
 
     Attributes:
@@ -55,7 +55,7 @@ class AccelerationLoad:
     vector: VectorTerms
 
 
-def split_acceleration_loads(mechanism: Mechanism) -> tuple[Mechanism, tuple[AccelerationLoad, ...]]:
+def split_acceleration_loads(mechanism: Mechanism) -> tuple[Mechanism, tuple[AccelerationProportionalLoad, ...]]:
     """Return the mechanism with loads that contain no accelerations, and what was proportional to these.
 
     Raises:
@@ -63,7 +63,7 @@ def split_acceleration_loads(mechanism: Mechanism) -> tuple[Mechanism, tuple[Acc
     """
     accelerations = set(mechanism.u_dot)
     loads: list[Load] = []
-    acceleration_loads: list[AccelerationLoad] = []
+    acceleration_loads: list[AccelerationProportionalLoad] = []
     faults: list[Fault] = []
     for load in mechanism.loads:
         accelerations_in_load = set().union(*(e.free_symbols for e in _list_expressions(load))) & accelerations
@@ -90,7 +90,7 @@ def split_acceleration_loads(mechanism: Mechanism) -> tuple[Mechanism, tuple[Acc
     return replace(mechanism, loads=tuple(loads)), tuple(acceleration_loads)
 
 
-def add_load_inertias(mechanism: Mechanism, loads: Sequence[AccelerationLoad]) -> Mechanism:
+def add_load_inertias(mechanism: Mechanism, loads: Sequence[AccelerationProportionalLoad]) -> Mechanism:
     """Return the mechanism with particles that have the inertia of these loads.
 
     Raises:
@@ -126,7 +126,7 @@ def kinetic_energy_of_loads(D: sm.MatrixBase, speeds: Sequence[sm.Symbol], movin
     return (u.T * inertia * u)[0] / 2
 
 
-def _inertia_matrix(mechanism: Mechanism, loads: Sequence[AccelerationLoad]) -> sm.ImmutableMatrix:
+def _inertia_matrix(mechanism: Mechanism, loads: Sequence[AccelerationProportionalLoad]) -> sm.ImmutableMatrix:
     """Return D of the generalized forces -D u', shape (n_u, n_u)."""
     m, kinematics = mechanism, SymbolicKinematics(mechanism)
     entries: dict[tuple[int, int], sm.Expr] = {}
@@ -201,11 +201,13 @@ def _are_equal(a: sm.Expr, b: sm.Expr) -> bool:
     return True
 
 
-def _slope_part(load: ForceLoad | TorqueLoad, speed: int, vector: VectorTerms, dot: sm.Symbol) -> AccelerationLoad:
+def _slope_part(
+    load: ForceLoad | TorqueLoad, speed: int, vector: VectorTerms, dot: sm.Symbol
+) -> AccelerationProportionalLoad:
     """Return the part of a load that is proportional to u'."""
     slopes = tuple((frame, (x.diff(dot), y.diff(dot), z.diff(dot))) for frame, (x, y, z) in vector)
     node = load.frame if isinstance(load, TorqueLoad) else load.point
-    return AccelerationLoad(load.name, speed, node, isinstance(load, TorqueLoad), slopes)
+    return AccelerationProportionalLoad(load.name, speed, node, isinstance(load, TorqueLoad), slopes)
 
 
 def _with_vector(load: ForceLoad | TorqueLoad, vector: VectorTerms) -> Load:

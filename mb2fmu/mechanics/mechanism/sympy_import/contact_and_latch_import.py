@@ -70,7 +70,7 @@ def read_contacts_and_latches(
         MechanismError: If no speed, or no motion that constraints and other rows leave free, changes a gap, a slip or a
             row of a latch, or two gaps are the same.
     """
-    reader = _RowReader(plain, moving, tuple(u), taken_names, written or {})
+    reader = _ContactAndLatchRowReader(plain, moving, tuple(u), taken_names, written or {})
     contacts = reader.read_contacts(definition.contacts, has_latches=bool(definition.latches))
     latches = reader.read_latches(definition.latches)
     faults = [
@@ -101,7 +101,7 @@ class _UnilateralRowFields(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class _RowReader:
+class _ContactAndLatchRowReader:
     """Translates declarations to rows.
 
     Attributes:

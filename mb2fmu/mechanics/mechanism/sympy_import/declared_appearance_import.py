@@ -25,7 +25,7 @@ from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.appearance_declarations import (
     AppearanceItem,
     FlexibleMeshShape,
-    HiddenInertiaDeclaration,
+    HiddenBodyDeclaration,
     LoadArrow,
     Mesh,
     PointTrace,
@@ -93,7 +93,7 @@ def read_declared_appearance(
             _read_each(definition.appearance_items, FlexibleMeshShape, lambda b: _read_bending(b, reader), faults)
         ),
         hidden_bodies=tuple(
-            str(item.body.name) for item in definition.appearance_items if isinstance(item, HiddenInertiaDeclaration)
+            str(item.body.name) for item in definition.appearance_items if isinstance(item, HiddenBodyDeclaration)
         ),
     )
     if faults:

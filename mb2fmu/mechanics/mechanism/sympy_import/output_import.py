@@ -30,7 +30,7 @@ from mb2fmu.model.sources import mechanics_source
 _QUANTITY_FIELDS = tuple(item.name for item in fields(DeclaredVariable))
 
 
-class _MissingItemError(Exception):
+class _MissingRequestedItemError(Exception):
     """The requested item does not exist: its name, and the remedy."""
 
 
@@ -141,7 +141,7 @@ class _OutputRequestImporter:
                 component=item.component,
                 representation=item.representation,
             )
-        except _MissingItemError as refused:
+        except _MissingRequestedItemError as refused:
             problem, remedy = refused.args
             return UnavailableOutput(**quantity, problem=problem, remedy=remedy)
 
@@ -154,7 +154,7 @@ class _OutputRequestImporter:
         """Return the numbers of the items that a request is about."""
         kind = item.kind
         if self._mechanism.is_lagrangian_only and not OUTPUT_KINDS[kind].of_lagrangian:
-            raise _MissingItemError(
+            raise _MissingRequestedItemError(
                 f"a Lagrangian alone has no points, frames or bodies: {kind} is not known",
                 "hand over a System, a KanesMethod or Parts, or write the output as an expression",
             )
@@ -193,20 +193,20 @@ class _OutputRequestImporter:
     def _frame_number(self, frame: Any) -> int:
         """Return a frame's number; refuse one that is not connected to the inertial frame."""
         if frame not in self._numbers.frames:
-            raise _MissingItemError(f"frame {frame} is not connected to the inertial frame", "orient it")
+            raise _MissingRequestedItemError(f"frame {frame} is not connected to the inertial frame", "orient it")
         return self._numbers.frames[frame]
 
     def _oriented_frame_number(self, frame: Any) -> int:
         """Return the number of a frame whose orientation is known, not only its angular velocity."""
         number = self._frame_number(frame)
         if not self._mechanism.frames[number].oriented:
-            raise _MissingItemError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
+            raise _MissingRequestedItemError(f"of frame {frame} nothing but the angular velocity is known", "orient it")
         return number
 
     def _point_number(self, point: Any) -> int:
         """Return a point's number; refuse one that is not connected to the mechanism."""
         if point not in self._numbers.points:
-            raise _MissingItemError(
+            raise _MissingRequestedItemError(
                 f"point {point} is not connected to the mechanism", "locate it, or give its velocity"
             )
         return self._numbers.points[point]
@@ -221,7 +221,7 @@ class _OutputRequestImporter:
             problem = (
                 f"the place of point {point} is unknown: its velocity is zero, and what hangs on it moves otherwise"
             )
-            raise _MissingItemError(
+            raise _MissingRequestedItemError(
                 f"{problem}, as where a wheel touches the ground",
                 "give the positions from a point at rest, and name it",
             )
@@ -229,11 +229,11 @@ class _OutputRequestImporter:
             return number
         if self._mechanism.contradicted_positions:
             problem = f"the place of point {point} is unknown: {self._mechanism.contradicted_positions[0]}"
-            raise _MissingItemError(problem, "correct set_vel, or the position")
+            raise _MissingRequestedItemError(problem, "correct set_vel, or the position")
         if any(record.located for record in self._mechanism.points[1:]):
             problem = f"no chain of positions leads from the origin to point {point}"
-            raise _MissingItemError(problem, "locate it by set_pos or locatenew")
-        raise _MissingItemError(
+            raise _MissingRequestedItemError(problem, "locate it by set_pos or locatenew")
+        raise _MissingRequestedItemError(
             f"the place of point {point} is unknown: no point joined to it has velocity zero, so there is no origin",
             f"join one that is at rest:  F = Point('F'); F.set_vel(N, 0); {point}.set_pos(F, …)",
         )
@@ -242,7 +242,7 @@ class _OutputRequestImporter:
         """Return a load's number; it must be the very object given to the mechanics, an equal one is refused."""
         number = self._numbers.loads.get(id(load))
         if number is None:
-            raise _MissingItemError(
+            raise _MissingRequestedItemError(
                 f"{self._name} requests a load that is not among those of the mechanics",
                 "pass the very object that was given to the mechanics",
             )
@@ -256,7 +256,7 @@ class _OutputRequestImporter:
             normalize_quaternions(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows
         )
         if index is None:
-            raise _MissingItemError(
+            raise _MissingRequestedItemError(
                 f"{str(row)[:80]} is not among the mechanics' constraints", "give the expression given to the mechanics"
             )
         return index
@@ -267,14 +267,14 @@ class _OutputRequestImporter:
             if symbol in numbers:
                 return numbers[symbol]
         symbol_list = ", ".join(map(str, (*self._coordinates, *self._speeds)))
-        raise _MissingItemError(
+        raise _MissingRequestedItemError(
             f"{symbol} is no coordinate and no speed of the mechanics", f"take one of {symbol_list}"
         )
 
     def _joint_number(self, joint: Any) -> int:
         """Return a joint's number in the system."""
         if joint not in self._numbers.joints:
-            raise _MissingItemError(
+            raise _MissingRequestedItemError(
                 f"joint {joint.name} is none of the system's", "add it to the system, or give the bodies"
             )
         return list(self._numbers.joints).index(joint)
@@ -282,7 +282,9 @@ class _OutputRequestImporter:
     def _body_number(self, body: Any) -> int:
         """Return a body's number; it must be an object given to the mechanics."""
         if id(body) not in self._numbers.bodies:
-            raise _MissingItemError(f"{body} is no moving body of the mechanics", "give one of the mechanics' own")
+            raise _MissingRequestedItemError(
+                f"{body} is no moving body of the mechanics", "give one of the mechanics' own"
+            )
         return self._numbers.bodies[id(body)]
 
 

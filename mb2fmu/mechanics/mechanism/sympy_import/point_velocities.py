@@ -50,10 +50,10 @@ def choose_point_velocities(
     given_velocities = {i: velocity for i, velocity in given_velocities.items() if draft.points[i].located}
     if not given_velocities:
         return draft, []
-    return _PointVelocityChoice(draft, derived, samples, given_velocities, origins_found).choose()
+    return _PointVelocityChooser(draft, derived, samples, given_velocities, origins_found).choose()
 
 
-class _PointVelocityChoice:
+class _PointVelocityChooser:
     """Walks through the points, each after the one it is located from; arguments as above."""
 
     def __init__(

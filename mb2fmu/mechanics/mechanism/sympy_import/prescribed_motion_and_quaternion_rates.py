@@ -30,7 +30,7 @@ _QUANTITY_FIELDS = ("name", "unit", "display_unit", "minimum", "maximum", "nomin
 
 
 @dataclass(frozen=True, slots=True)
-class RecastCheckedModel:
+class ModelRecastForImport:
     """A definition and its kinematics, recast for the import.
 
     Attributes:
@@ -46,7 +46,7 @@ class RecastCheckedModel:
     replaced_speeds: dict[sm.Expr, sm.Expr]
 
 
-def recast_model_for_import(definition: CheckedModel) -> RecastCheckedModel:
+def recast_model_for_import(definition: CheckedModel) -> ModelRecastForImport:
     """Recast a model for the import.
 
     Raises:
@@ -62,7 +62,7 @@ def recast_model_for_import(definition: CheckedModel) -> RecastCheckedModel:
     equations = [equation for equation in equations if sm.expand(equation) != 0]
     equations += [_unit_length_rate(definition, rate) for rate in replaced_speeds.values()]
     speeds = replace(speeds, dependent=tuple(u for u in speeds.dependent if u not in replaced_speeds))
-    return RecastCheckedModel(
+    return ModelRecastForImport(
         _with_rates_as_outputs(definition, replaced_speeds), speeds, (*equations, *added_equations), replaced_speeds
     )
 

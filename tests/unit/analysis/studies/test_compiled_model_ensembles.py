@@ -179,7 +179,10 @@ def test_fixed_steps_converge_with_the_fourth_power(cart_pole: CompiledModelEnse
 def test_reductions_are_those_of_the_trajectories(cart_pole: CompiledModelEnsemble) -> None:
     values = {"theta": np.array([0.02, 0.1, 0.3])}
     runs = cart_pole.simulate(
-        3, values, trajectories=True, reduce={"top": LargestValue("tip.y"), "when": FirstLevelCrossing("tip.y", 0.5)}
+        3,
+        values,
+        trajectories=True,
+        reduce={"top": LargestValue("tip.y"), "when": FirstLevelCrossing("tip.y", 0.5)},
     )
     heights = runs["tip.y"]
     np.testing.assert_array_equal(runs["top"], heights.max(axis=1))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mb2fmu import export, no_event
 from mb2fmu.model.supported_functions import LookupTable, TableKind
-from mb2fmu.validation.modes.equations_between_events import _SwitchFinder
+from mb2fmu.validation.modes.equations_between_events import _SwitchReplacer
 
 SOFT, STIFF, EDGE, SPEED = 10.0, 1000.0, 0.1, 2.0
 X, Y = [-1.0, -EDGE, EDGE, 1.0], [-901.0, -1.0, 1.0, 901.0]
@@ -113,7 +113,7 @@ def test_the_line_that_holds_gives_the_tables_value_and_slope(steps, heights, co
     xs = [0.0, *np.cumsum(steps).tolist()]
     table = LookupTable("t", xs, heights[: len(xs)], "linear", "constant" if constant else "linear")
     x = sm.Symbol("x")
-    finder = object.__new__(_SwitchFinder)
+    finder = object.__new__(_SwitchReplacer)
     finder._constant, finder._event_constant, finder.switches, finder._replacements = set(), set(), {}, {}
     for order in (0, 1):
         wanted = table(x).diff(x) if order else table(x)

@@ -14,7 +14,7 @@ import pytest
 
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu.package import make_unpublished_folder, publish_files, write_file_atomically
-from mb2fmu.fmu.package.file_locks import LockHeldError, acquire_lock_with_waiting, acquire_lock_without_waiting
+from mb2fmu.fmu.package.file_locks import FileLockHeldError, acquire_lock_with_waiting, acquire_lock_without_waiting
 from mb2fmu.temporary_files import MIN_ABANDONED_AGE_S, remove_abandoned_folders
 
 NAMES = ("unit", "report")
@@ -201,13 +201,13 @@ def test_a_lock_that_is_held_is_refused_by_name_and_one_of_a_dead_process_is_tak
         [sys.executable, "-c", program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout.readline() == b"has it\n"
-        with pytest.raises(LockHeldError, match="the first"), acquire_lock_without_waiting(path, "the second"):
+        with pytest.raises(FileLockHeldError, match="the first"), acquire_lock_without_waiting(path, "the second"):
             pass
         other.kill()
     assert path.read_text() == "the first"
     with acquire_lock_without_waiting(path, "the second"):
         assert path.read_text() == "the second"
-        with pytest.raises(LockHeldError, match="the second"), acquire_lock_without_waiting(path, "the third"):
+        with pytest.raises(FileLockHeldError, match="the second"), acquire_lock_without_waiting(path, "the third"):
             pass
     assert names(tmp_path) == []
 

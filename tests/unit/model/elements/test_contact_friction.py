@@ -247,7 +247,9 @@ def test_modes_are_those_of_the_reference(count):
         q = root.T @ draw.normal(size=rank)
         known = draw.choice([-1.0, 0.0, 1.0], count) if number % 2 else np.zeros(count)
         found = np.array(solve(0.0, [*W.ravel(), *q, *mu, *known], [], []))
-        law = contact_friction_modes._ContactProblem(W, q, tuple(range(count)), mu, np.zeros(count), known)
+        law = contact_friction_modes._ContactComplementarityProblem(
+            W, q, tuple(range(count)), mu, np.zeros(count), known
+        )
         try:
             other = contact_friction_modes._solve_contact_modes(law, np.ones(count, dtype=bool), "them", 0.0)
         except ValidationError:

@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
-from mb2fmu.model.checks.unit_exponent_equations import ExpressionUnitForm, UnitExponentEquations, exponents
+from mb2fmu.model.checks.unit_exponent_equations import ExpressionUnitWithUnknowns, UnitExponentEquations, exponents
 from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
 from mb2fmu.pipeline.adoption.unit_inference import format_inferred_unit, infer_units
 from mb2fmu.units import parse_unit
@@ -152,11 +152,11 @@ def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
     equations.require_unit(g * k, exponents(m=1), "product")
     assert equations.unit_of(g) is None
     assert equations.require_equal(
-        ExpressionUnitForm(unknowns={g: Fraction(1)}), ExpressionUnitForm(exponents(m=1, s=-2))
+        ExpressionUnitWithUnknowns(unknowns={g: Fraction(1)}), ExpressionUnitWithUnknowns(exponents(m=1, s=-2))
     )
     assert equations.unit_of(k) == exponents(s=2)
     assert not equations.require_equal(
-        ExpressionUnitForm(unknowns={k: Fraction(1)}), ExpressionUnitForm(exponents(kg=1))
+        ExpressionUnitWithUnknowns(unknowns={k: Fraction(1)}), ExpressionUnitWithUnknowns(exponents(kg=1))
     )
     assert equations.contradictions == []
 

@@ -20,7 +20,7 @@ from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError
 from mb2fmu.pipeline.agent_server.agent_tool_answer import MAX_TEXT_CHARACTERS, AgentToolAnswer
 from mb2fmu.pipeline.agent_server.command_json_summary import list_failed_items, select_validation_facts
-from mb2fmu.pipeline.agent_server.served_folder import ServedFolder
+from mb2fmu.pipeline.agent_server.served_folder import AgentServerFolder
 
 ROOT = Path(__file__).parents[4]
 SOLVED = FORMED + (
@@ -205,7 +205,7 @@ def test_nothing_outside_of_the_folder_is_named(name: str, tmp_path: Path) -> No
     (folder / "link.py").symlink_to(tmp_path / "x.py")
     (folder / "linked").symlink_to(tmp_path)
     (folder / "circle").symlink_to(folder / "circle")
-    served = ServedFolder(folder.resolve())
+    served = AgentServerFolder(folder.resolve())
     if name != "circle":  # Python 3.13 resolves it to itself, inside the folder
         with pytest.raises(ModelError, match="cannot be used"):
             served.find_file(name)
@@ -219,7 +219,7 @@ def test_nothing_outside_of_the_folder_is_named(name: str, tmp_path: Path) -> No
 def test_results_are_not_written_through_links(tmp_path: Path) -> None:
     folder = tmp_path / "models"
     (folder / "out").mkdir(parents=True)
-    served = ServedFolder(folder.resolve())
+    served = AgentServerFolder(folder.resolve())
     assert served.find_output_folder() == folder.resolve() / "out"
     (folder / "out" / "Crane.fmu").symlink_to(tmp_path / "elsewhere.fmu")
     with pytest.raises(ModelError, match="outside of the folder"):

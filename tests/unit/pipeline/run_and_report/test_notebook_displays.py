@@ -130,7 +130,7 @@ def test_equations_are_one_formula_with_its_parts(build) -> None:
 
 def test_names_of_several_letters_stand_upright() -> None:
     q, u, arm = sm.symbols("theta omega arm_tip_x")
-    printer = latex_display._EquationPrinter()
+    printer = latex_display._LatexEquationPrinter()
     assert printer.doprint(arm) == r"\mathrm{arm}_{\mathrm{tip\,x}}"
     assert printer.doprint(q * u) == r"\omega \theta"
     assert printer.doprint(sm.Symbol("m_b")) == "m_{b}"

@@ -19,7 +19,7 @@ from lxml import etree, html
 from mechanisms import mechanism_of, moving_pivot
 
 from mb2fmu import visualization
-from mb2fmu.audit.external_checkers import ConformityFinding
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding
 from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.report import ReportProvenance, render_fmu_description_page, render_validation_page
 from mb2fmu.report.pages import validation_page
@@ -129,7 +129,7 @@ def test_nothing_is_loaded_and_only_the_own_script_runs(pendulum):
 
 
 def test_text_of_the_model_is_escaped_everywhere(pendulum):
-    case = pendulum(description=HOSTILE, diagram=HOSTILE, findings=(ConformityFinding(HOSTILE, "error", HOSTILE),))
+    case = pendulum(description=HOSTILE, diagram=HOSTILE, findings=(ExternalCheckerFinding(HOSTILE, "error", HOSTILE),))
     definition = replace(case.definition, name=HOSTILE)
     variables = tuple(replace(v, reason=HOSTILE) for v in case.result.variables)
     result = replace(case.result, variables=variables, notes=(HOSTILE,), provenance={HOSTILE: HOSTILE})
@@ -179,8 +179,8 @@ def test_a_pass_is_said_plainly(pendulum):
 
 def test_an_error_of_a_checker_fails_the_verdict(pendulum):
     findings = (
-        ConformityFinding("checker 1.0", "error", "no start value"),
-        ConformityFinding("other 2.0", "note", "nothing"),
+        ExternalCheckerFinding("checker 1.0", "error", "no start value"),
+        ExternalCheckerFinding("other 2.0", "note", "nothing"),
     )
     root = parse(page_of(pendulum(findings=findings)))
     assert "1 error found by the checkers" in " ".join(root.find(".//h2[@id='verdict']").itertext())

@@ -11,7 +11,7 @@ from event_models import belt, dropped, particle, reference_of
 from lxml import etree
 
 from mb2fmu.report import render_validation_page
-from mb2fmu.report.figures.svg_chart import Chart, ModeStrip, draw_chart
+from mb2fmu.report.figures.svg_chart import Chart, ModeTimelineStrip, draw_chart
 from mb2fmu.report.sections.coverage_section import describe_uncovered_cases
 from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
 from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
@@ -115,14 +115,16 @@ def test_a_contact_has_one_strip_under_its_name():
 
 def test_long_labels_of_strips_are_cut_and_reported_whole():
     label = "a" * 100
-    root = etree.fromstring(draw_chart(Chart("c", "t", (), strips=(ModeStrip(label, ((0.0, 1.0, "up", "true"),)),))))
+    root = etree.fromstring(
+        draw_chart(Chart("c", "t", (), strips=(ModeTimelineStrip(label, ((0.0, 1.0, "up", "true"),)),)))
+    )
     (text,) = (each for each in root.iter("text") if each.get("class") == "label")
     assert text.find("title").text == label
     assert len(text.find("title").tail) <= 66
 
 
 def test_spans_share_the_time_axis():
-    strips = (ModeStrip("s", ((0.0, 1.0, "up", "true"), (1.0, 4.0, "none", "false"))),)
+    strips = (ModeTimelineStrip("s", ((0.0, 1.0, "up", "true"), (1.0, 4.0, "none", "false"))),)
     root = etree.fromstring(draw_chart(Chart("c", "t", (), ticks=(1.0,), strips=strips)))
     first, second = root.iter("rect")
     assert float(second.get("width")) == 3 * float(first.get("width"))

@@ -83,7 +83,7 @@ def test_one_server_runs_all_and_a_killed_one_is_replaced(pendulum_fmu) -> None:
 
 def test_a_run_whose_server_ends_has_a_process_of_its_own(pendulum_fmu, monkeypatch) -> None:
     def send_to_none(_client: object, _request: object) -> None:
-        raise fmu_process_start._ServerEndedError
+        raise fmu_process_start._ForkServerEndedError
 
     monkeypatch.setattr(fmu_process_start._ForkServerClient, "_send", send_to_none)
     assert np.isfinite(simulate_fmu(pendulum_fmu, experiment(), OUTPUTS).values).all()
@@ -93,7 +93,7 @@ def test_a_run_is_reported_when_its_server_is_killed_in_the_middle(tmp_path) -> 
     client = fmu_process_start._ForkServerClient()
     (tmp_path / fmu_process_start.REQUEST_FILE).write_text("{}", encoding="utf-8")
     os.kill(client._process.pid, signal.SIGKILL)
-    with pytest.raises(fmu_process_start._ServerEndedError):
+    with pytest.raises(fmu_process_start._ForkServerEndedError):
         client.run(tmp_path, 30.0)
     client.end()
 
@@ -122,7 +122,7 @@ def test_a_run_does_not_outlive_a_server_that_is_killed(tmp_path) -> None:
     client = fmu_process_start._ForkServerClient()
 
     def run_to_the_end_of_the_server() -> None:
-        with pytest.raises(fmu_process_start._ServerEndedError):
+        with pytest.raises(fmu_process_start._ForkServerEndedError):
             client.run(tmp_path, 60.0)
 
     thread = threading.Thread(target=run_to_the_end_of_the_server)

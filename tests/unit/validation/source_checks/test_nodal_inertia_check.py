@@ -13,7 +13,7 @@ from mechanisms import mechanism_of
 
 from mb2fmu import FlexibleBody
 from mb2fmu.model import check_model
-from mb2fmu.model.flexible.modal_data import ModalData
+from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData
 from mb2fmu.validation.independent_checks import check_flexible_bodies
 from mb2fmu.validation.source_checks.nodal_inertia_check import compute_nodal_inertia_errors
 
@@ -95,8 +95,8 @@ def test_faults_of_the_reduction_are_found(fault, monkeypatch):
 @pytest.mark.parametrize("factor", [-1.0, 0.0])
 def test_sections_of_another_second_order_are_found(factor, monkeypatch):
     """Their arms turn to the wrong side, or grow as those of first order do."""
-    right = ModalData._second_order_arms
-    monkeypatch.setattr(ModalData, "_second_order_arms", lambda data, psi: factor * right(data, psi))
+    right = FlexibleBodyModalData._second_order_arms
+    monkeypatch.setattr(FlexibleBodyModalData, "_second_order_arms", lambda data, psi: factor * right(data, psi))
     body = FlexibleBody("arm", **random_arrays(n=3, m=1))
     model = pinned_body(body)
     assert worst(check_model(model), mechanism_of(model), body) > 100.0

@@ -11,18 +11,18 @@ import ball
 import pytest
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_integration
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
-from mb2fmu.audit.behaviour.process.trial_time_budget import TrialBudget
+from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudget
 from mb2fmu.audit.description.description_import import read_description
 
 SLOPES = "    ball_slopes(&b->s, b->s.h, b->s.v, &dx[0], &dx[1]);\n"
 
 
-def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: str = "") -> TrialFixture:
+def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: str = "") -> FmuTrialFixture:
     """A ball in Model Exchange, with one place of its sources changed."""
     path = folder / f"ball{compiled}.so"
     path.write_bytes(ball.library(version, old, new))
@@ -30,13 +30,13 @@ def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: s
     assert stages
     library = FmuLibrary(
         ctypes.CDLL(str(path)), read_description(ball.description(version).encode()), str(folder),
-        trial_budget=TrialBudget(SharedMemoryChannel(folder / "channel")),
+        trial_budget=TrialTimeBudget(SharedMemoryChannel(folder / "channel")),
         stage_library=ctypes.CDLL(str(stages)) if compiled else None,
     )  # fmt: skip
-    return TrialFixture(library, "ModelExchange", folder)
+    return FmuTrialFixture(library, "ModelExchange", folder)
 
 
-def run(stage: TrialFixture) -> RecordedTrialRun:
+def run(stage: FmuTrialFixture) -> RecordedTrialRun:
     with stage.open_instance() as instance:
         return run_model_exchange(stage, instance, stage.variables_to_try, tolerance=1e-8)
 
