@@ -16,7 +16,7 @@ from mb2fmu.cli.command_options import (
     input_option,
     json_file_option,
     print_unless_quiet,
-    refuse_model_options,
+    refuse_model_options_for_fmu,
     require_page_path,
     set_option,
     step_option,
@@ -103,7 +103,7 @@ def animate(
     from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
-        refuse_model_options()
+        refuse_model_options_for_fmu()
     formulas, tables = inputs
     with StageProgressDisplay() as progress:
         drawing, signals = pipeline.animate(

@@ -96,7 +96,7 @@ def _parse_assignments(_ctx: click.Context, _parameter: click.Parameter, values:
     return {name: value for name, _, value in pairs}
 
 
-def refuse_model_options() -> None:
+def refuse_model_options_for_fmu() -> None:
     """End the command, which has an FMU, if it was given options that apply to models only.
 
     Raises:

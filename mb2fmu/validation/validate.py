@@ -34,7 +34,7 @@ from mb2fmu.validation.comparison.motion_comparison import (
     compute_error_bounds,
     compute_invariant_results,
 )
-from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
     PerturbedExperiment,
@@ -293,7 +293,7 @@ def validate(
             Newton-Euler equations in numbers, and ``reference_equations`` only give names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
-        conformance: Judge what the FMU declares too, see :func:`check_conformity`.
+        conformance: Judge what the FMU declares too, see :func:`check_fmu_conformity`.
         time_limit: For each of the FMU's runs, in s.
         reference_and_bounds: What :func:`make_reference_and_bounds` gave for the same definition, equations and
             experiment, where several FMUs are judged; None: made here.
@@ -324,7 +324,7 @@ def validate(
         finer = plan.find_agreeing_tolerance(definition, fmu, time_limit, clock) if judgement.may_be_coarse else None
     with clock("conformance", "audit the FMU's description"):
         redundant = _has_redundant_rows(data.reference, run)
-        check = partial(check_conformity, redundant=redundant, runtime=method is None)
+        check = partial(check_fmu_conformity, redundant=redundant, runtime=method is None)
         findings = check(fmu, definition, reference_equations) if conformance else ()
     known_digits = compute_least_known_digits(data.reference)
     return ValidationResult(

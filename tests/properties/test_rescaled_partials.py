@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.partial_derivative_trials import try_continuous_derivatives, try_initial_derivatives
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -54,7 +54,7 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
     binary = next(each for each in files if each.endswith(".so"))
     library = tmp_path / Path(binary).name
     library.write_bytes(files[binary])
-    handle, described = ctypes.CDLL(str(library)), read_description(files[DESCRIPTION])
+    handle, described = ctypes.CDLL(str(library)), parse_model_description(files[DESCRIPTION])
     true = FmuInstance.get_partial_derivatives
 
     def stage() -> TrialFixture:

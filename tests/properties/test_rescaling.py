@@ -31,7 +31,7 @@ from mb2fmu.validation.comparison.motion_comparison import (
     compute_error_bounds,
     compute_invariant_results,
 )
-from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     compute_start_state,
@@ -210,7 +210,7 @@ def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, 
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
     read = solve_loop_closure_start_values(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path
-    findings = check_conformity(unit, read.declared, choose_reference_equations(read, None).equations)
+    findings = check_fmu_conformity(unit, read.declared, choose_reference_equations(read, None).equations)
     assert [each.message for each in findings if each.severity == "error"] == []
 
 

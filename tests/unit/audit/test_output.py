@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import html
 
-from mb2fmu.audit import audit, rules
+from mb2fmu.audit import audit, audit_rules_by_id
 from mb2fmu.cli import commands
 from mb2fmu.report.pages.audit_ci_reports import format_github_annotations
 from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
@@ -139,7 +139,7 @@ def test_every_rule_is_listed_and_documented() -> None:
     code, text = run("--list-rules")
     assert code == 0
     documented = DOCS.read_text(encoding="utf-8")
-    for rule in rules().values():
+    for rule in audit_rules_by_id().values():
         assert rule.id in text
         for section in rule.sections.values():
             assert section in text

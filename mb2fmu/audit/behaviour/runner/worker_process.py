@@ -71,7 +71,7 @@ from mb2fmu.audit.behaviour.trials import (
     valgrind_trials,
     value_persistence_trials,
 )
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 
 # In this order: first what all others need, last what may leave the process in disorder.
@@ -249,7 +249,7 @@ def read_cached_description(folder: str) -> DescribedModel:
     Args:
         folder: Where it is unpacked.
     """
-    return read_description((Path(folder) / DESCRIPTION).read_bytes())
+    return parse_model_description((Path(folder) / DESCRIPTION).read_bytes())
 
 
 def _run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
