@@ -14,9 +14,9 @@ from mb2fmu.cli.verdict_output import print_verdict_summary
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Print all rules and end (click's callback of --list-rules)."""
     if value and not ctx.resilient_parsing:
-        from mb2fmu.report.pages.audit_page import format_rules_as_text
+        from mb2fmu.report.pages.audit_page import format_audit_rules_as_text
 
-        for line in format_rules_as_text():
+        for line in format_audit_rules_as_text():
             click.echo(line)
         ctx.exit()
 

@@ -108,7 +108,10 @@ def export(
     with stage("describe the FMU"):
         further = InMemoryFileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page_to_fmu(built).joined(further)
-    with stage("pack"), fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
+    with (
+        stage("pack"),
+        fmu_and_report_publication.publish_fmu_and_report(derivation.definition.name, folder) as results,
+    ):
         results.pack(documented)
         results.publish()
     return ExportResult(built, results.path, stage.timings, write_target_source_files(sources, folder))
@@ -148,7 +151,7 @@ def run(
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
     stage = StageStopwatch(observer, built.timings)
-    with fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
+    with fmu_and_report_publication.publish_fmu_and_report(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(

@@ -16,7 +16,7 @@ from mb2fmu.validation.data.measured_data_comparison import (
     MeasuredDataRunSettings,
     MeasuredTableComparison,
     compare_derivatives_at_table_points,
-    compare_measurements,
+    compare_fmu_with_measurements,
 )
 from mb2fmu.validation.data.validation_data_tables import (
     ValidationDataTable,
@@ -27,7 +27,11 @@ from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limit
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
 from mb2fmu.validation.reference import reference_files
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
-from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
+from mb2fmu.validation.reference.reference_run import (
+    ReferenceRun,
+    integrate_reference_by_explicit_euler,
+    make_reference,
+)
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference_equations.newton_euler import (
@@ -71,9 +75,9 @@ __all__ = [
     "can_integrate_newton_euler_reference",
     "choose_reference_method",
     "compare_derivatives_at_table_points",
-    "compare_measurements",
+    "compare_fmu_with_measurements",
     "form_experiment_values",
-    "integrate_by_euler",
+    "integrate_reference_by_explicit_euler",
     "is_too_large_for_symbols",
     "list_flexible_body_limitations",
     "make_reference",

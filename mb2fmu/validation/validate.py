@@ -39,13 +39,13 @@ from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, 
 from mb2fmu.validation.experiment.perturbed_experiment import (
     PerturbedExperiment,
     extract_first_message_line,
-    form_experiment_with_overrides,
+    form_experiment_with_perturbed_values,
     list_perturbed_experiments,
-    list_settable_names,
+    list_settable_fmu_variables,
     make_missing_perturbed_experiment_record,
 )
-from mb2fmu.validation.experiment.validated_value_ranges import add_tried_ranges, describe_unvalidated_conditions
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_least_known_digits
+from mb2fmu.validation.experiment.validated_value_ranges import add_tried_value_ranges, describe_unvalidated_conditions
+from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDigits, compute_digits_of_worst_derivative
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.first_integrals_along_run import (
     FirstIntegralsAlongRun,
@@ -312,7 +312,7 @@ def validate(
     with clock("reference", "integrate the reference"):
         data = reference_and_bounds or make_reference_and_bounds(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
-            perturb=perturb, settable=list_settable_names(description), any_step=description.any_step,
+            perturb=perturb, settable=list_settable_fmu_variables(description), any_step=description.any_step,
             states=description.state_names,
         )  # fmt: skip
     with clock("simulate", "run the FMU"):
@@ -326,7 +326,7 @@ def validate(
         redundant = _has_redundant_rows(data.reference, run)
         check = partial(check_fmu_conformity, redundant=redundant, runtime=method is None)
         findings = check(fmu, definition, reference_equations) if conformance else ()
-    known_digits = compute_least_known_digits(data.reference)
+    known_digits = compute_digits_of_worst_derivative(data.reference)
     return ValidationResult(
         model=definition.name,
         variables=judgement.first.variables,
@@ -345,7 +345,7 @@ def validate(
         ),
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
-        exercised_quantities=plan.add_tried_ranges(definition, fmu_results),
+        exercised_quantities=plan.add_tried_value_ranges(definition, fmu_results),
         not_tried=plan.describe_untried(fmu_results),
         known_digits=known_digits,
         agreeing_tolerance=finer,
@@ -571,7 +571,7 @@ class _FmuRunPlan:
             for result in compare_api_checks(definition, self.check_point, call_plan, fmu_result, limits)
         )
 
-    def add_tried_ranges(
+    def add_tried_value_ranges(
         self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ExercisedQuantityResult, ...]:
         """Return the exercised quantities and their tried ranges; empty without a perturbed experiment."""
@@ -579,7 +579,9 @@ class _FmuRunPlan:
         if perturbed is None:
             return ()
         references = [data.reference, *([perturbed.reference] if perturbed.reference is not None else [])]
-        return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.check_point, fmu_results)
+        return add_tried_value_ranges(
+            perturbed.exercised_quantities, definition, references, self.check_point, fmu_results
+        )
 
     def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
         """Return what no call of the FMU's functions tried; other values only with the perturbed experiment."""
@@ -613,8 +615,8 @@ def _plan_run(
     perturbed, check_point = reference_and_bounds.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
         experiments.append(
-            form_experiment_with_overrides(
-                perturbed.reference.experiment, default_experiment, definition, list_settable_names(description)
+            form_experiment_with_perturbed_values(
+                perturbed.reference.experiment, default_experiment, definition, list_settable_fmu_variables(description)
             )
         )
         if perturbed.limits is not None:

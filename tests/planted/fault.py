@@ -25,7 +25,7 @@ from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
+from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
 from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
@@ -112,7 +112,7 @@ class Subject:
     def described(self, fmi: Literal["2", "3"]) -> InMemoryFileTree:
         """``modelDescription.xml`` of the right unit."""
         if fmi not in self._descriptions:
-            self._descriptions[fmi] = emit_xml.emit_description_files(self._interface(fmi), ())
+            self._descriptions[fmi] = emit_xml.emit_fmu_description_files(self._interface(fmi), ())
         return self._descriptions[fmi]
 
     @cached_property
@@ -147,7 +147,7 @@ class Subject:
             self.mechanism.declared,
             self.reference.equations,
             mechanism=self.reference.mechanism,
-            settable=list_settable_names(unit),
+            settable=list_settable_fmu_variables(unit),
             any_step=unit.any_step,
             states=unit.state_names,
         )

@@ -142,7 +142,7 @@ def _built(derivation: DerivationResult, mutant: Mutant) -> FmuBuildResult:
         "derivatives": (derivatives, "add_fmu_derivatives"),
         "interface": (mb2fmu.fmu.interface, "form_fmu_interface"),
         "sources": (mb2fmu.fmu.emit_c, "emit_equation_sources"),
-        "description": (mb2fmu.fmu.emit_xml, "emit_description_files"),
+        "description": (mb2fmu.fmu.emit_xml, "emit_fmu_description_files"),
     }
     if mutant.level not in places:
         return pipeline.build(derivation, fmi=mutant.fmi)

@@ -35,7 +35,7 @@ _PURE_FUNCTIONS = (
 _SCALE_ROUNDING = 1e-6  # of logarithms to base 10 that are no fractions
 
 
-def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
+def make_unit_exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
     """Return exponents from whole numbers."""
     return (kg, m, s, *ZERO[3:])
 
@@ -178,13 +178,17 @@ class UnitExponentEquations:
             return self._number(expression)
         if isinstance(expression, sm.Symbol):
             time = expression == dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-            return ExpressionUnitForm(exponents(s=1)) if time else ExpressionUnitForm(ZERO, {expression: Fraction(1)})
+            return (
+                ExpressionUnitForm(make_unit_exponents(s=1))
+                if time
+                else ExpressionUnitForm(ZERO, {expression: Fraction(1)})
+            )
         if isinstance(expression, sm.NumberSymbol | Boolean):  # symbols are Boolean, too: they come before
             self._conditions(expression, place)
             return ExpressionUnitForm()
         if isinstance(expression, sm.Derivative):
             return self.form_unit(expression.expr, place) + ExpressionUnitForm(
-                exponents(s=-expression.derivative_count)
+                make_unit_exponents(s=-expression.derivative_count)
             )
         if isinstance(expression, AppliedUndef):
             return ExpressionUnitForm(ZERO, {expression: Fraction(1)})

@@ -126,7 +126,7 @@ def _load_fmu_integrator(
         "outputs": ensemble.output_names,
     }
     (content,) = built.binaries.files.values()
-    loop = toolchain.compile_library(emit_c.read_batch_fmu_sources(), "unit_runs", often=True)
+    loop = toolchain.compile_library(emit_c.read_repeated_fmu_run_sources(), "unit_runs", often=True)
     return FmuBatchIntegrator(
         toolchain.load_library_bytes(content, "unit"),
         loop,

@@ -55,7 +55,7 @@ class Model(mb2fmu.model.Model):
 
     def _repr_html_(self) -> str:
         """Return the declarations as a table, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> CompiledModelEnsemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""

@@ -128,7 +128,7 @@ def _group_unjudged_rules(result: AuditResult) -> Mapping[str, list[str]]:
     return found
 
 
-def format_rules_as_text() -> Iterator[str]:
+def format_audit_rules_as_text() -> Iterator[str]:
     """Yield all rules as lines of text."""
     for rule in audit_rules_by_id().values():
         yield f"{rule.id:26} {rule.severity:8} {rule.says}"
@@ -136,7 +136,7 @@ def format_rules_as_text() -> Iterator[str]:
             yield f"{'':26} FMI {version}: {section}"
 
 
-def format_rules_as_markdown() -> str:
+def format_audit_rules_as_markdown() -> str:
     """Return all rules as tables for the documentation."""
     lines: list[str] = []
     titles = {"description": "What the archive and the description show", "behaviour": "What the running FMU shows"}

@@ -190,7 +190,7 @@ def _form_report_page(
         invariants=validation_sections.list_invariant_rows(result),
         balances=figures.balances,
         reference=validation_sections.describe_reference_accuracy(result),
-        checks=validation_sections.list_checker_rows(result),
+        checks=validation_sections.list_external_checker_rows(result),
         equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition)

@@ -238,7 +238,7 @@ def describe_reference_accuracy(result: ValidationResult) -> str:
     return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
 
 
-def list_checker_rows(result: ValidationResult) -> tuple[ExternalCheckerRow, ...]:
+def list_external_checker_rows(result: ValidationResult) -> tuple[ExternalCheckerRow, ...]:
     """Return one row per checker and importer."""
     rows = [*_list_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
@@ -380,7 +380,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[ReportFact, ...]:
                 format_exact_number(i.ratio),
             )
         )
-    checks = [row for row in list_checker_rows(result) if row.verdict != "ran"]
+    checks = [row for row in list_external_checker_rows(result) if row.verdict != "ran"]
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: VerdictColour = "good" if clean == len(checks) else "bad"

@@ -54,7 +54,7 @@ def declare_load_inputs(
     return tuple(names), tuple(inputs)
 
 
-def add_requested_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
+def add_requested_link_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
     """Add the loads of the settings, whose components are the inputs, in their order."""
     symbols, source = iter([item.symbol for item in inputs]), mechanics.description.source
     for load in mechanics.settings.loads:

@@ -102,7 +102,7 @@ class ExtremeEvaluationPoint:
         return ", ".join(f"{name} = {value:.6g}" for name, value in list(self.moved.items())[:3])
 
 
-def choose_extreme_points(
+def choose_extreme_state_points(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, settable: Collection[str], rates: Floats
 ) -> tuple[ExtremeEvaluationPoint, ...]:
     """Choose the points around a row of the perturbed experiment; none where something is always held or due.
@@ -346,7 +346,7 @@ def _join(motion: InstantMotion) -> Floats:
     return np.concatenate([motion.x_dot, motion.outputs])
 
 
-def make_extreme_points_operation(
+def make_extreme_state_points_operation(
     points: Sequence[ExtremeEvaluationPoint],
     reference: ReferenceRun,
     references: Mapping[str, int],
@@ -381,7 +381,7 @@ def make_extreme_points_operation(
     return ["points", calls, list(read)]
 
 
-def compare_extreme_points(
+def compare_values_at_extreme_states(
     points: Sequence[ExtremeEvaluationPoint],
     recorded: Sequence[Mapping[str, float] | str],
     reference: ReferenceRun,

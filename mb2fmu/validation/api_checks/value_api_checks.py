@@ -39,7 +39,9 @@ def plan_value_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     return calls
 
 
-def compare_values(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def compare_api_check_values(
+    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
     run, row = comparison.check_point.reference.experiment, comparison.check_point.row
     time, names = run.time, comparison.simulation.names

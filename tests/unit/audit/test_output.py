@@ -16,7 +16,7 @@ from lxml import html
 from mb2fmu.audit import audit, audit_rules_by_id
 from mb2fmu.cli import commands
 from mb2fmu.report.pages.audit_ci_reports import format_github_annotations
-from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
+from mb2fmu.report.pages.audit_page import format_audit_rules_as_markdown, render_audit_page
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "audit_rules.md"
 
@@ -143,7 +143,7 @@ def test_every_rule_is_listed_and_documented() -> None:
         assert rule.id in text
         for section in rule.sections.values():
             assert section in text
-    assert format_rules_as_markdown() in documented
+    assert format_audit_rules_as_markdown() in documented
 
 
 def test_attributes_that_no_trial_can_refute_are_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from unit.robots.test_robot_equations import worst_against_second_reading
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
-from mb2fmu.robots.robot_loading import read_included_file
+from mb2fmu.robots.robot_loading import read_included_robot_file
 from mb2fmu.validation.independent_import import robot_accelerations
 from mb2fmu.validation.source_checks import source_acceleration_samples
 
@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_gains_and_ranges_are_mujocos(file: Path) -> None:
     model = mujoco.MjModel.from_xml_path(str(file))
-    drives = read_mjcf(file.read_bytes(), file, read_included_file).actuators
+    drives = read_mjcf(file.read_bytes(), file, read_included_robot_file).actuators
     assert len(drives) == model.nu == 6
     for k, drive in enumerate(drives):
         assert drive.gain == model.actuator_gainprm[k, 0]

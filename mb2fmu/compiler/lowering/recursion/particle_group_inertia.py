@@ -39,7 +39,7 @@ _ROUND_OFF = 1e-14
 """Share of √(Σ m c_γ² · Σ m c_δ²) below which Σ m c_γ c_δ is a rounding error."""
 
 
-def form_particle_groups(kinematics: LinkKinematics) -> list[ParticleGroupInertia]:
+def form_particle_group_inertias(kinematics: LinkKinematics) -> list[ParticleGroupInertia]:
     """Return the inertias of all groups."""
     return [ParticleGroupInertia(kinematics, group) for group in kinematics.recursion.particle_groups]
 

@@ -46,7 +46,7 @@ class RecastCheckedModel:
     replaced_speeds: dict[sm.Expr, sm.Expr]
 
 
-def recast_model_for_import(definition: CheckedModel) -> RecastCheckedModel:
+def recast_prescribed_motion_and_quaternion_rates(definition: CheckedModel) -> RecastCheckedModel:
     """Recast a model for the import.
 
     Raises:
