@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.fmu.toolchain.compilers import find_compiler
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "models" / "double_pendulum.py"

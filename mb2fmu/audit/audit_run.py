@@ -18,7 +18,7 @@ from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_runge_kutta_library
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import HostProgram, make_valgrind_host, make_wine_host
-from mb2fmu.audit.behaviour.runner.supervised_run import (
+from mb2fmu.audit.behaviour.runner.supervised_trial_runs import (
     SupervisedRunOptions,
     SupervisedRunResult,
     find_loadable_libraries,

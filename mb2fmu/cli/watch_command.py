@@ -41,7 +41,7 @@ def watch(
     import webbrowser
 
     from mb2fmu.model.model_loading import locate_model_file
-    from mb2fmu.pipeline.live_view.view_server import serve_model_watch_page
+    from mb2fmu.pipeline.live_view.model_watch_server import serve_model_watch_page
 
     path = locate_model_file(model)
     if not path.is_file():

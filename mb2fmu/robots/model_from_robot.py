@@ -19,7 +19,7 @@ from mb2fmu.model.flexible.flexible_body import FlexibleBody
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Parameter, Speed
 from mb2fmu.model.variable_naming import suggest_identifier
-from mb2fmu.robots.description.ignored_features import describe_ignored_features
+from mb2fmu.robots.description.ignored_robot_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotLoop
 from mb2fmu.robots.flexible_links.flexible_link import (
     FlexibleLink,
@@ -58,9 +58,7 @@ from mb2fmu.robots.outputs.robot_link_outputs import (
 from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, build_articulated_tree
-from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
-from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
-from mb2fmu.robots.tree.tree_inertia_and_stability import (
+from mb2fmu.robots.tree.robot_inertia_and_stability import (
     StartInertiaAndWeight,
     check_massless_joints,
     compute_robot_damping_rate,
@@ -69,6 +67,8 @@ from mb2fmu.robots.tree.tree_inertia_and_stability import (
     joint_damping_matrix,
     list_tree_motion_directions,
 )
+from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
 
 MAX_LENGTH_S = 2.0
 """Of the default experiment, s."""

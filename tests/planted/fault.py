@@ -26,7 +26,7 @@ from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 

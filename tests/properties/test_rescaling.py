@@ -25,7 +25,7 @@ from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_start_error_growth
 from mb2fmu.validation.api_checks import derivative_api_checks
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import (
     compare_variables,
     compute_error_bounds,

@@ -28,7 +28,7 @@ from mb2fmu.fmu.emit_c.c_function_printing_records import (
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
-from mb2fmu.fmu.emit_c.shared_motion_function import print_function_shared_by_entry_points
+from mb2fmu.fmu.emit_c.shared_entry_point_function import print_function_shared_by_entry_points
 from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_signature
 
 _C_ARGUMENTS = (

@@ -59,7 +59,7 @@ class Model(mb2fmu.model.Model):
 
     def compile(self, **options: Unpack[FormulationOptions]) -> CompiledModelEnsemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
-        from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+        from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
 
         return compile_ensemble(self, **options)
 

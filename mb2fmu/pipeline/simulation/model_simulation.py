@@ -267,7 +267,7 @@ def _integrate_states(
         **implicit,
     )
     if not solution.success:
-        from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
+        from mb2fmu.validation.reference.integration_standstill_diagnosis import make_scipy_failure_error
 
         headline = f"{definition.name} cannot be simulated to {float(time[-1]):g} s:"
         raise make_scipy_failure_error(solution, slope, names, headline, 0.0)

@@ -444,7 +444,7 @@ def _integrate_states(
             t_eval=leg if stiff else None,
         )  # fmt: skip
         if not solution.success:
-            from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
+            from mb2fmu.validation.reference.integration_standstill_diagnosis import make_scipy_failure_error
 
             raise make_scipy_failure_error(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
         found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]

@@ -37,7 +37,7 @@ from mb2fmu.robots.file_formats.strict_xml import (
 )
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
-from mb2fmu.robots.tree.tree_inertia_and_stability import compute_robot_inertia_and_weight, list_tree_motion_directions
+from mb2fmu.robots.tree.robot_inertia_and_stability import compute_robot_inertia_and_weight, list_tree_motion_directions
 
 _HONOURED_SECTIONS = {"compiler", "option", "asset", "worldbody", "tendon", "equality", "actuator", "default"}
 _IGNORED_SECTIONS = {"size", "statistic", "visual", "sensor", "custom"}

@@ -1,4 +1,4 @@
-"""``form_coupled_system_script``: the Python file that couples the FMUs of a cut model, with that model as reference."""
+"""``form_coupled_system_script``: the Python file that couples the FMUs of a cut model, the reference is that model."""
 
 from __future__ import annotations
 

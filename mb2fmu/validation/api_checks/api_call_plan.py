@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_state_points
 from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckStart, choose_step_check_start
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, compute_largest_state_rates
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import start_flow_in_modes
 from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_fmu_switch_modes
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations

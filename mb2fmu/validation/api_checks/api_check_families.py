@@ -15,8 +15,8 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCheckPoint,
     make_api_check_planner,
 )
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.derivative_api_checks import (
     compare_adjoint_derivatives,
     compare_directional_derivatives,
@@ -38,7 +38,7 @@ from mb2fmu.validation.api_checks.value_api_checks import (
     plan_parameter_tuning_calls,
     plan_value_calls,
 )
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
 from mb2fmu.validation.reference.variable_scales import enlarge_sizes_of_zeros

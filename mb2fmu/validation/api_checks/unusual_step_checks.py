@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import ReferenceRun

@@ -24,6 +24,7 @@ from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_integration import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
+from mb2fmu.validation.reference.integration_standstill_diagnosis import diagnose_integration_standstill
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
@@ -31,7 +32,6 @@ from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
     integrate_explicit_euler,
 )
-from mb2fmu.validation.reference.standstill_diagnosis import diagnose_integration_standstill
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,

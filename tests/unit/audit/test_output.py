@@ -128,7 +128,7 @@ def test_archives_are_judged_as_such(tmp_path: Path) -> None:
 def test_nothing_large_is_loaded_before_a_fmu_runs() -> None:
     """Neither by the command and its summary, nor by the processes that watch and run an FMU."""
     modules = "mb2fmu.cli, mb2fmu.audit.audit_run, mb2fmu.audit.behaviour.runner.fmu_process_supervisor"
-    modules += ", mb2fmu.audit.behaviour.runner.worker_process, mb2fmu.report.pages.audit_page"
+    modules += ", mb2fmu.audit.behaviour.runner.trial_worker_process, mb2fmu.report.pages.audit_page"
     large = {"numpy", "scipy", "sympy", "lief", "fmpy", "matplotlib"}
     code = f"import sys, {modules}; print(*({large} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

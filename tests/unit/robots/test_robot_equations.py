@@ -16,7 +16,7 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.independent_checks import MIN_POINTS
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 
 PUBLISHED = {

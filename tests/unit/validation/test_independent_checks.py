@@ -47,7 +47,7 @@ from mb2fmu.validation.independent_checks import (
     compare_fmu_derivatives_with_source,
     run_independent_checks,
 )
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.source_acceleration_samples import RANDOM_POINT_COUNT, SourceAccelerations
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations

@@ -17,7 +17,7 @@ from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 

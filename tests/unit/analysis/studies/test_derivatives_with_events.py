@@ -17,7 +17,7 @@ from mb2fmu.analysis.saltation_sensitivities import SaltationIntegration
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 STEP = 1e-5

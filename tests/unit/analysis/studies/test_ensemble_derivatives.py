@@ -17,7 +17,7 @@ from mb2fmu import Model
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble, EnsembleSolver
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), "four_bar": ("la", "q1")}

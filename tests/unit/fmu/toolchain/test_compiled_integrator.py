@@ -11,7 +11,7 @@ import pytest
 from mb2fmu import pipeline
 from mb2fmu.fmu.toolchain import CompiledIntegrator, compile_explicit_integrator
 from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchRunTimeGrid
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
 
 CART_POLE = Path(__file__).parents[4] / "models" / "cart_pole.py"
 

@@ -14,7 +14,7 @@ from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.robot_loading import read_included_robot_file
-from mb2fmu.validation.independent_import import robot_accelerations
+from mb2fmu.validation.independent_import import independent_robot_accelerations
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.source_checks import source_acceleration_samples
 
@@ -104,7 +104,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
     derivation = pipeline.derive(file, arguments={"outputs": "tip"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     reading = MujocoEquations(other, [])
-    made = robot_accelerations._RobotFileEquations(d, d.mechanics, reading, ()).sample_all()
+    made = independent_robot_accelerations._RobotFileEquations(d, d.mechanics, reading, ()).sample_all()
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     worst = 0.0
     for sample in made.samples:

@@ -12,7 +12,7 @@ from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats import xacro_expansion
 from mb2fmu.validation.independent_checks import check_declarations_import
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
 
 STAND_IN = """
 import pathlib

@@ -18,7 +18,7 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import BeamSection, FlexibleBody, Model, pipeline
 from mb2fmu.errors import Mb2FmuError, ModelError
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
 from mb2fmu.validation.source_checks.nodal_inertia_check import compute_nodal_inertia_errors
 from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 

@@ -20,7 +20,7 @@ from mb2fmu import Impact, Latch, pipeline
 from mb2fmu.errors import MechanismError
 from mb2fmu.model import check_model
 from mb2fmu.robots.tree import link_motion_expressions, mechanism_from_robot, robot_contacts
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
 
 LIMIT = '<limit lower="-9" upper="9" effort="50" velocity="90"/>'
 ARM = robot(

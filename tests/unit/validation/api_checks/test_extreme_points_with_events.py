@@ -15,7 +15,7 @@ from mb2fmu.validation.api_checks.extreme_state_checks import (
     choose_extreme_state_points,
     compare_values_at_extreme_states,
 )
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 
 

@@ -232,7 +232,7 @@ def test_results_are_not_written_through_links(tmp_path: Path) -> None:
 
 
 def test_values_are_no_files(tmp_path: Path) -> None:
-    from mb2fmu.pipeline.agent_server.tool_server import AgentTools
+    from mb2fmu.pipeline.agent_server.mcp_tool_server import AgentTools
 
     calls = [{"inputs": {"force": "../x.csv"}}, {"at": {"m": "x.json"}}]
     for values in calls:
@@ -241,7 +241,7 @@ def test_values_are_no_files(tmp_path: Path) -> None:
 
 
 def test_a_name_is_no_option(tmp_path: Path) -> None:
-    from mb2fmu.pipeline.agent_server.tool_server import AgentTools
+    from mb2fmu.pipeline.agent_server.mcp_tool_server import AgentTools
 
     answer = asyncio.run(AgentTools(tmp_path).new("--help"))
     assert answer.verdict == "refused"
