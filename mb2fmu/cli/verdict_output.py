@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import is_quiet_option_given, is_verbose_option_given, json_file_option, write_json_text
-from mb2fmu.cli.stage_progress_display import seconds_since_start
+from mb2fmu.cli.stage_progress_display import seconds_since_command_start
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -68,7 +68,7 @@ def _finish_validation(
 
     text = result.to_json(timings=True) if json_file is not None else ""
     if not write_json_text(text, json_file):
-        headline, lines = summarize_validation(result, made, files, seconds_since_start())
+        headline, lines = summarize_validation(result, made, files, seconds_since_command_start())
         print_verdict_summary(headline, lines, lambda width: format_terminal_verdict_blocks(result, width))
     click.get_current_context().exit(0 if result.passed else 1)
 

@@ -62,7 +62,7 @@ from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_display
 from mb2fmu.pipeline.run_and_report.model_graph_and_theory import draw_model_graph, quantities
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
 from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
-from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
+from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_wasm_page_fmu
 from mb2fmu.pipeline.simulation.model_right_hand_side import Model, load, rhs
 from mb2fmu.pipeline.simulation.model_simulation import simulate
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
@@ -159,7 +159,7 @@ def run(
             default_only=default_only,
         )  # fmt: skip
         with stage("compile for the page"):
-            built = replace(built, live=build_page_fmu(built))
+            built = replace(built, live=build_wasm_page_fmu(built))
         with stage("report"):
             command = report_pages.format_run_command(built, arguments or {}, options)
             content = report_pages.SharedPageContent(validated, built)

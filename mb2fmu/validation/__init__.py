@@ -39,7 +39,12 @@ from mb2fmu.validation.reference_equations.newton_euler import (
     is_too_large_for_symbols,
 )
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
-from mb2fmu.validation.validate import ReferenceAndBounds, choose_reference_method, make_reference_and_bounds, validate
+from mb2fmu.validation.validate import (
+    ReferenceAndBounds,
+    choose_reference_formulation,
+    make_reference_and_bounds,
+    validate,
+)
 from mb2fmu.validation.validation_result import (
     ApiCheckResult,
     ExercisedQuantityResult,
@@ -73,7 +78,7 @@ __all__ = [
     "ValidationResult",
     "VariableResult",
     "can_integrate_newton_euler_reference",
-    "choose_reference_method",
+    "choose_reference_formulation",
     "compare_derivatives_at_table_points",
     "compare_fmu_with_measurements",
     "form_experiment_values",

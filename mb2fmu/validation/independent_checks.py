@@ -349,9 +349,11 @@ def _sample_accelerations(
 ) -> SourceAccelerations:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if _is_robot(definition):
-        from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
+        from mb2fmu.validation.independent_import.independent_robot_accelerations import (
+            sample_independent_robot_accelerations,
+        )
 
-        return sample_robot_accelerations(definition, mechanism)
+        return sample_independent_robot_accelerations(definition, mechanism)
     return sample_source_accelerations(
         definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
     )

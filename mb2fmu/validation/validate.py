@@ -93,7 +93,7 @@ _TIGHTER = 0.1
 _METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
 
-def choose_reference_method(used_method: Method | None, applicable: Collection[Method]) -> Method:
+def choose_reference_formulation(used_method: Method | None, applicable: Collection[Method]) -> Method:
     """Return the formulation that the reference should use.
 
     Args:
@@ -286,7 +286,7 @@ def validate(
     Args:
         fmu: The archive; FMI 2.0 or 3.0.
         definition: The checked model.
-        reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
+        reference_equations: By another formulation, where there is one (see :func:`choose_reference_formulation`).
         method: The formulation that the FMU was made by, if it was made here; None: the FMU may come from elsewhere,
             and its runtime is judged too.
         mechanism: Where :func:`can_integrate_newton_euler_reference`: x' and outputs of the reference come from it, by

@@ -26,7 +26,7 @@ from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
-from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -157,7 +157,7 @@ class Subject:
         """What the user's own objects say at random points."""
         checked = self.derivation.checked
         if isinstance(checked.mechanics, RobotMechanics):
-            return sample_robot_accelerations(checked)
+            return sample_independent_robot_accelerations(checked)
         return sample_source_accelerations(checked, self.mechanism, self.reach, visited_coordinates=self.visited)
 
     @cached_property

@@ -13,7 +13,10 @@ from mb2fmu import pipeline
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.partial_derivative_trials import try_continuous_derivatives, try_initial_derivatives
+from mb2fmu.audit.behaviour.trials.partial_derivative_trials import (
+    try_partial_derivatives_at_initialization,
+    try_partial_derivatives_in_continuous_mode,
+)
 from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
 
@@ -29,7 +32,7 @@ def said(stage: TrialFixture) -> list[str]:
     """What the two probes say."""
     return [
         f"{found.rule}: {found.message}"
-        for trial in (try_continuous_derivatives, try_initial_derivatives)
+        for trial in (try_partial_derivatives_in_continuous_mode, try_partial_derivatives_at_initialization)
         for found in _each(trial(stage))
     ]
 

@@ -53,7 +53,7 @@ def choose_reference_equations(read: Mechanism, used: Method | None) -> Referenc
         for method, applies in formulations.check_applicability_of_all_formulations(read).items()
         if applies.is_applicable
     ]
-    second = validation.choose_reference_method(used, applying) if applying else "auto"
+    second = validation.choose_reference_formulation(used, applying) if applying else "auto"
     return ReferenceEquations(formulations.formulate(read, second))
 
 

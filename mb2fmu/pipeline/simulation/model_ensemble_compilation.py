@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def compile_ensemble(
+def compile_model_ensemble(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> CompiledModelEnsemble:
     """Compile a model as machine code for many instances at once.

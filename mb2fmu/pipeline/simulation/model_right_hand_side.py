@@ -59,9 +59,9 @@ class Model(mb2fmu.model.Model):
 
     def compile(self, **options: Unpack[FormulationOptions]) -> CompiledModelEnsemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
-        from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_ensemble
+        from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
-        return compile_ensemble(self, **options)
+        return compile_model_ensemble(self, **options)
 
     def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
         """Return the equations of motion as a NumPy callable, without any FMU."""

@@ -145,7 +145,9 @@ def _fit_charts(
         if size <= limit:
             break
         page = replace(
-            page, errors=validation_sections.list_error_rows(result, most), groups=figures.draw_groups(columns, most)
+            page,
+            errors=validation_sections.list_variable_error_rows(result, most),
+            groups=figures.draw_groups(columns, most),
         )
         size = len(render_page_template(page))
     return page, size
@@ -183,7 +185,7 @@ def _form_report_page(
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=validation_sections.list_error_rows(result, None),
+        errors=validation_sections.list_variable_error_rows(result, None),
         errors_text=validation_sections.describe_error_scale(result),
         others=validation_sections.list_other_interface_type_rows(result) | list_measurement_rows(result.tables),
         groups=figures.groups,

@@ -18,7 +18,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_state_points
-from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckStart, choose_step_check_start
+from mb2fmu.validation.api_checks.unusual_step_checks import StepCheckStart, choose_unusual_step_check_start
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_fmu_variables
@@ -142,7 +142,7 @@ def choose_api_check_point(
         extreme_points=choose_extreme_state_points(
             definition, reference, row, settable, compute_largest_state_rates(reference)
         ),
-        steps=choose_step_check_start(definition, reference, row, limits, settable),
+        steps=choose_unusual_step_check_start(definition, reference, row, limits, settable),
     )
 
 

@@ -36,7 +36,7 @@ from mb2fmu.validation.api_checks.value_api_checks import (
     compare_api_check_values,
     compare_parameter_tuning,
     plan_parameter_tuning_calls,
-    plan_value_calls,
+    plan_value_api_calls,
 )
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
@@ -166,7 +166,7 @@ SOLVERS = ApiCheck(
 )  # fmt: skip
 _API_CHECKS = (
     ApiCheck("every variable read and set", "bits of what was set and recorded; der(x) against x'",
-             plan_value_calls, compare_api_check_values),
+             plan_value_api_calls, compare_api_check_values),
     ApiCheck("parameters changed during the run", "x', outputs and steps from there against the reference",
              plan_parameter_tuning_calls, compare_parameter_tuning),
     DIRECTIONAL,

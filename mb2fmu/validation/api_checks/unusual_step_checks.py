@@ -97,7 +97,7 @@ class StepCheckStart:
         return np.maximum(np.abs(end - self.start), self.reference.state_scales)
 
 
-def choose_step_check_start(
+def choose_unusual_step_check_start(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
 ) -> StepCheckStart | None:
     """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.

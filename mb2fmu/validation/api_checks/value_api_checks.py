@@ -20,7 +20,7 @@ from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_
 _DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
-def plan_value_calls(planner: ApiCallPlanner) -> ApiCallSequence:
+def plan_value_api_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     """Return the calls that set discrete parameters, and read every variable at start and end."""
     plan, real_references = planner.plan, planner.list_references(planner.plan.real_variables)
     calls = ApiCallSequence()

@@ -115,7 +115,7 @@ def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) ->
 
 def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> None:
     file.write_text(STANDING)
-    made = independent_robot_accelerations.sample_robot_accelerations(pipeline.derive(file).checked)
+    made = independent_robot_accelerations.sample_independent_robot_accelerations(pipeline.derive(file).checked)
     assert "MuJoCo does not load the file" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
     assert "foot.stl" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
 

@@ -70,7 +70,7 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
     ):
         assert given in EVERYTHING
         file.write_text(EVERYTHING.replace(given, instead, 1))
-        made = independent_robot_accelerations.sample_robot_accelerations(d)
+        made = independent_robot_accelerations.sample_independent_robot_accelerations(d)
         worst = 0.0
         for sample in made.samples:
             values = sample.point.values

@@ -363,7 +363,7 @@ def _start_worker(
 
     current_request = {**request, "tried": tried_rules, "ended": ended_interfaces}
     if hasattr(os, "fork"):
-        trial_worker_process.read_cached_description(request["folder"])
+        trial_worker_process.read_cached_model_description(request["folder"])
         parent = os.getpid()
         process_id = os.fork()
         if process_id == 0:

@@ -243,7 +243,7 @@ def _describe_fmu_execution_host(request: dict[str, Any]) -> str:
 
 
 @functools.cache
-def read_cached_description(folder: str) -> DescribedModel:
+def read_cached_model_description(folder: str) -> DescribedModel:
     """Return the FMU's description; read once by a watching process for all its forks, as large ones take a second.
 
     Args:
@@ -254,7 +254,7 @@ def read_cached_description(folder: str) -> DescribedModel:
 
 def _run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
     """Try all requested trials that were not tried yet."""
-    description = read_cached_description(request["folder"])
+    description = read_cached_model_description(request["folder"])
     host_environment_trials.record_initial_process_settings()
     trial_budget = TrialBudget(channel, request["deadline"])
     for interface, library in request["libraries"].items():

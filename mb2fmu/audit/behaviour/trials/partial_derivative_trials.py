@@ -332,7 +332,7 @@ def _provides_derivatives(fixture: TrialFixture) -> bool:
 
 
 @register_trial("derivatives in Continuous-Time Mode", *PARTIAL_DERIVATIVE_RULES, interfaces=("ModelExchange",))
-def try_continuous_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_partial_derivatives_in_continuous_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives by states and inputs."""
     variables = [
         variable.variable
@@ -437,7 +437,7 @@ def _check_at_point(
 
 
 @register_trial("derivatives in Initialization Mode", *PARTIAL_DERIVATIVE_RULES)
-def try_initial_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_partial_derivatives_at_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [
         item
