@@ -44,15 +44,15 @@ def make_temporary_folder(what: str, place: Path | None = None) -> Iterator[Path
     """
     with translate_disk_errors(what):
         parent = str(place or tempfile.gettempdir())
-        remove_abandoned_folders(parent)
+        remove_abandoned_temporary_folders(parent)
         # Removing can fail on Windows while a virus scanner looks at what was just written.
         made = tempfile.TemporaryDirectory(prefix=WORK_FOLDER_PREFIX, dir=parent, ignore_cleanup_errors=os.name == "nt")
-    with made as name, translate_disk_errors(what, Path(name)), lock_folder(name):
+    with made as name, translate_disk_errors(what, Path(name)), lock_temporary_folder(name):
         yield Path(name).resolve()
 
 
 @contextmanager
-def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+def lock_temporary_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Keep a folder from being taken for abandoned: it is locked while somebody works in it.
 
     Args:
@@ -67,8 +67,8 @@ def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @functools.cache
-def remove_abandoned_folders(place: str, prefix: str = WORK_FOLDER_PREFIX, suffix: str = "") -> None:
-    """Remove folders of :func:`lock_folder` whose process was killed: once for each place and kind of name.
+def remove_abandoned_temporary_folders(place: str, prefix: str = WORK_FOLDER_PREFIX, suffix: str = "") -> None:
+    """Remove folders of :func:`lock_temporary_folder` whose process was killed: once for each place and kind of name.
 
     Those of other users stay, and so do all where the system has no lock for folders (Windows).
 

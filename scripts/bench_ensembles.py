@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mb2fmu import pipeline
 from mb2fmu.fmu import package
 from mb2fmu.fmu.toolchain.compilers import find_compiler
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
 ROOT = Path(__file__).parents[1]
 MODEL = ROOT / "models" / "double_pendulum.py"
@@ -43,7 +43,7 @@ MJCF = """<mujoco><option gravity="0 0 -9.81" integrator="RK4" timestep="{h}"><f
 
 def ours(n: int) -> tuple[dict[str, Contender], Floats]:
     """Many at once, at two tolerances, by fixed steps and by implicit ones; and what is true."""
-    ensemble = compile_ensemble(MODEL)
+    ensemble = compile_model_ensemble(MODEL)
     ensemble = replace(ensemble, inputs=np.zeros((1, ensemble.inputs.shape[1])))
     elbows: dict[str, npt.ArrayLike] = {"elbow.angle": np.linspace(LOW, HIGH, n), "shoulder.angle": 0.0}
 

@@ -24,7 +24,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface import FmuInterface
 from mb2fmu.fmu.toolchain import CompilationSettings
 from mb2fmu.fmu.toolchain.compilers import compiler_options, find_compiler
-from mb2fmu.fmu.toolchain.fmu_build_folder import MAIN_TRANSLATION_UNIT, list_platform_translation_units
+from mb2fmu.fmu.toolchain.fmu_platform_build import MAIN_TRANSLATION_UNIT, list_platform_translation_units
 from mb2fmu.fmu.toolchain.target_platforms import PLATFORMS, host_platform
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.validation import form_experiment_values, simulate_fmu

@@ -13,9 +13,9 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.analysis.linearization import Linearization, linearize
+    from mb2fmu.analysis.linearization_with_dry_friction import OperatingPointLinearizer
     from mb2fmu.analysis.nominal_values import add_nominal_values
     from mb2fmu.analysis.operating_point import OperatingPoint, SteadyMotionKind
-    from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
     from mb2fmu.analysis.operating_point_start import OperatingPointStart, make_operating_point_start
     from mb2fmu.analysis.right_hand_side_accuracy import RightHandSideAccuracy, compute_right_hand_side_accuracy
     from mb2fmu.analysis.root_locus import RootLocus, StabilityCrossing, compute_root_locus
@@ -56,7 +56,7 @@ __getattr__ = import_on_first_use(
         "nominal_values": "add_nominal_values",
         "right_hand_side_accuracy": "RightHandSideAccuracy compute_right_hand_side_accuracy",
         "operating_point": "OperatingPoint SteadyMotionKind",
-        "operating_point_linearizer": "OperatingPointLinearizer",
+        "linearization_with_dry_friction": "OperatingPointLinearizer",
         "operating_point_start": "OperatingPointStart make_operating_point_start",
         "root_locus": "RootLocus StabilityCrossing compute_root_locus",
         "sensitivity_request": "SensitivityRequest make_experiment_input_signals make_sensitivity_request",

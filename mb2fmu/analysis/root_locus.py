@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq, linear_sum_assignment
 
 from mb2fmu.analysis.linearization import Linearization
-from mb2fmu.analysis.operating_point_linearizer import OperatingPointLinearizer
+from mb2fmu.analysis.linearization_with_dry_friction import OperatingPointLinearizer
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError, Fault

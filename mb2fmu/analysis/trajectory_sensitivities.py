@@ -33,7 +33,7 @@ from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.errors import AnalysisError
 from mb2fmu.units import derive_quotient_unit
-from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
+from mb2fmu.validation.reference.integration_standstill_diagnosis import make_scipy_failure_error
 
 Floats = npt.NDArray[np.float64]
 InputSignals = Callable[[float], Floats]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.audit_run import audit, require_audit_packages
     from mb2fmu.audit.embedded_reference_run import find_reference_run_of_fmu
-    from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, AuditRule, Severity, rules
+    from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, AuditRule, Severity, audit_rules_by_id
 
 __all__ = [
     "SEVERITIES",
@@ -32,11 +32,11 @@ __all__ = [
     "AuditRule",
     "Severity",
     "audit",
+    "audit_rules_by_id",
     "find_reference_run_of_fmu",
     "read_audit_policy",
     "read_audit_reference_run",
     "require_audit_packages",
-    "rules",
 ]  # fmt: skip
 
 __getattr__ = import_on_first_use(
@@ -45,7 +45,7 @@ __getattr__ = import_on_first_use(
         "audit_policy": "AuditPolicy read_audit_policy",
         "audit_result": "AuditResult",
         "audit_run": "audit require_audit_packages",
-        "rules_and_findings": "SEVERITIES AuditRule AuditFinding Severity rules",
+        "rules_and_findings": "SEVERITIES AuditRule AuditFinding Severity audit_rules_by_id",
         "embedded_reference_run": "find_reference_run_of_fmu",
         "audit_reference_run": "AuditReferenceRun read_audit_reference_run",
     },

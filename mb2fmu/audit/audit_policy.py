@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mb2fmu.audit.audit_result import AuditResult
-from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, Severity, rules
+from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, Severity, audit_rules_by_id
 from mb2fmu.errors import Fault, Mb2FmuError
 
 POLICY_FILE = "audit.toml"
@@ -198,7 +198,7 @@ def _find_policy_faults(table: Mapping[str, Any], path: Path) -> Iterator[Fault]
 
 def _matches_any_rule(pattern: str) -> bool:
     """Return whether a pattern matches any rule."""
-    return bool(fnmatch.filter((*rules(), "checker"), pattern))
+    return bool(fnmatch.filter((*audit_rules_by_id(), "checker"), pattern))
 
 
 def _find_waiver_faults(waiver: Any) -> Iterator[tuple[str, str]]:

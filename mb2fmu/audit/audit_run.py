@@ -16,9 +16,9 @@ from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
-from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
+from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_runge_kutta_library
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import FmuHostProgram, make_valgrind_host, make_wine_host
-from mb2fmu.audit.behaviour.runner.supervised_run import (
+from mb2fmu.audit.behaviour.runner.supervised_trial_runs import (
     SupervisedTrialsOptions,
     SupervisedTrialsResult,
     find_loadable_libraries,
@@ -35,15 +35,15 @@ from mb2fmu.audit.description import (
 from mb2fmu.audit.description import model_structure_rules as structure
 from mb2fmu.audit.description import unit_definition_rules as quantities
 from mb2fmu.audit.description import variable_rules as variables
-from mb2fmu.audit.description.description_import import UnsupportedFmiVersionError, read_description
+from mb2fmu.audit.description.description_import import UnsupportedFmiVersionError, parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import run_external_checkers
 from mb2fmu.audit.rules_and_findings import (
     SEVERITIES,
     AuditFinding,
     RuleViolation,
+    audit_rules_by_id,
     convert_rule_violation_to_finding,
-    rules,
 )
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, PackageError, ToolError
@@ -148,7 +148,7 @@ def audit(
             valgrind_host,
             together,
             run_calls,
-            compile_stage_library() if run and not windows else None,
+            compile_runge_kutta_library() if run and not windows else None,
         )
         collected_findings = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)
@@ -176,7 +176,7 @@ def _prepare_wine_host(fmu: archive.FmuArchive) -> FmuHostProgram | None:
         ToolError: If wine is not installed, or cannot be set up.
     """
     try:
-        description = read_description(fmu.contents.get(DESCRIPTION, b""))
+        description = parse_model_description(fmu.contents.get(DESCRIPTION, b""))
     except ValueError:  # xml.readable reports it
         return None
     return make_wine_host() if find_loadable_libraries(description, fmu.names, windows=True) else None
@@ -190,7 +190,7 @@ def _collect_findings(
     description, version = None, ""
     if DESCRIPTION in fmu.contents:
         try:
-            description = read_description(fmu.contents[DESCRIPTION])
+            description = parse_model_description(fmu.contents[DESCRIPTION])
             version = description.attributes.get("fmiVersion", "")
         except UnsupportedFmiVersionError as error:
             version = fmi1_rules.find_fmi1_version(fmu.contents[DESCRIPTION])
@@ -204,12 +204,14 @@ def _collect_findings(
     if description is not None:
         inapplicable = inapplicable_rules.find_inapplicable_rules(fmu, description)
         behaviour_rules = [
-            rule_id for rule_id in rule_ids if rules()[rule_id].half == "behaviour" or rule_id == "binary.symbols"
+            rule_id
+            for rule_id in rule_ids
+            if audit_rules_by_id()[rule_id].half == "behaviour" or rule_id == "binary.symbols"
         ]
         with ThreadPoolExecutor(1) as pool:
             # Reading takes a while, and loading what reads binaries half a second: meanwhile the FMU is run.
             static_check = pool.submit(_check_static_rules, fmu, description, rule_ids)
-            if run and any(rules()[rule_id].half == "behaviour" for rule_id in rule_ids):
+            if run and any(audit_rules_by_id()[rule_id].half == "behaviour" for rule_id in rule_ids):
                 run_result = run_all_trials(fmu, description, behaviour_rules, limits)
             observations += static_check.result()
     return _CollectedAuditResults(description, version, observations, run_result, inapplicable)
@@ -241,7 +243,11 @@ def _form_result(
         if rule_id not in broken_rules
         and (reason := _find_unjudged_reason(rule_id, collected_findings, version, run=run))
     }
-    was_to_run = run and description is not None and any(rules()[rule_id].half == "behaviour" for rule_id in rule_ids)
+    was_to_run = (
+        run
+        and description is not None
+        and any(audit_rules_by_id()[rule_id].half == "behaviour" for rule_id in rule_ids)
+    )
     return AuditResult(
         path.name,
         hashlib.sha256(path.read_bytes()).hexdigest(),
@@ -263,7 +269,7 @@ def _form_result(
 
 def _find_unjudged_reason(rule_id: str, collected_findings: _CollectedAuditResults, version: int, *, run: bool) -> str:
     """Return why a requested rule was not judged; empty if it was."""
-    rule, run_result = rules()[rule_id], collected_findings.run_result
+    rule, run_result = audit_rules_by_id()[rule_id], collected_findings.run_result
     if version not in rule.sections:
         return f"FMI {version} has no such requirement"
     if rule.half == "description":
@@ -300,12 +306,12 @@ def _select_rules(only: Sequence[str], skip: Sequence[str]) -> list[str]:
         ]
         raise Mb2FmuError("no such rule", faults)
     selected_rules = set().union(*map(_match_rules, only)).difference(*map(_match_rules, skip))
-    return [rule_id for rule_id in rules() if rule_id in selected_rules]
+    return [rule_id for rule_id in audit_rules_by_id() if rule_id in selected_rules]
 
 
 def _match_rules(pattern: str) -> Sequence[str]:
     """Return the ids of rules that match a pattern; an id stands for itself."""
-    return (pattern,) if pattern in rules() else fnmatch.filter(rules(), pattern)
+    return (pattern,) if pattern in audit_rules_by_id() else fnmatch.filter(audit_rules_by_id(), pattern)
 
 
 def _check_static_rules(
@@ -322,7 +328,7 @@ def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> 
     """Return what rules on archive and description find."""
     return [
         *archive.check_promised_files(fmu, description),
-        *schema_and_terminal_rules.check_schemas(fmu, description),
+        *schema_and_terminal_rules.check_xml_schemas(fmu, description),
         *root_element_rules.check_root_element(description),
         *quantities.check_unit_definitions(description),
         *variables.check_variables(description),

@@ -74,7 +74,7 @@ class RuleViolation:
 
 
 @cache
-def rules() -> Mapping[str, AuditRule]:
+def audit_rules_by_id() -> Mapping[str, AuditRule]:
     """Return all rules by id, in the order of the table."""
     import tomllib
     from importlib import resources
@@ -105,7 +105,7 @@ def convert_rule_violation_to_finding(observation: RuleViolation, version: int) 
         observation: Of a rule of the table.
         version: FMI version of the FMU, 2 or 3.
     """
-    rule = rules()[observation.rule]
+    rule = audit_rules_by_id()[observation.rule]
     return AuditFinding(
         rule.id,
         rule.severity,

@@ -11,13 +11,13 @@ from mb2fmu.cli.command_options import (
     InputOptionValues,
     add_quiet_and_debug_options,
     at_option,
-    choose_page_path,
+    choose_html_page_path,
     combine_click_options,
     input_option,
     json_file_option,
     print_unless_quiet,
-    refuse_model_options,
-    require_page_path,
+    refuse_model_options_for_fmu,
+    require_html_page_path,
     set_option,
     step_option,
     stop_option,
@@ -41,7 +41,7 @@ _file_path_type = click.Path(path_type=Path, dir_okay=False)
     "page",
     type=click.Path(path_type=Path),
     metavar="FILE.html|DIR",
-    callback=require_page_path,
+    callback=require_html_page_path,
     help="The page, or the folder for it; NAME.html here if no picture is requested either.",
 )
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A still picture as PNG.")
@@ -103,7 +103,7 @@ def animate(
     from mb2fmu.fmu import package
 
     if source.suffix == ".fmu" and model is None:
-        refuse_model_options()
+        refuse_model_options_for_fmu()
     formulas, tables = inputs
     with StageProgressDisplay() as progress:
         drawing, signals = pipeline.animate(
@@ -115,7 +115,7 @@ def animate(
     if page is None and not pictures and not films:
         page = Path(f"{drawing.name}.html")
     if page is not None:
-        page = choose_page_path(page, drawing.name)
+        page = choose_html_page_path(page, drawing.name)
         _write_page(page, drawing, signals, plot)
     for form, path in pictures.items():
         picture = visualization.render_still_picture(

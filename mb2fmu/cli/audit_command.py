@@ -8,15 +8,15 @@ from typing import Any
 import click
 
 from mb2fmu.cli.command_options import add_quiet_and_debug_options, json_file_option, verbose_option
-from mb2fmu.cli.verdict_output import print_summary
+from mb2fmu.cli.verdict_output import print_verdict_summary
 
 
 def _list_rules(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     """Print all rules and end (click's callback of --list-rules)."""
     if value and not ctx.resilient_parsing:
-        from mb2fmu.report.pages.audit_page import format_rules_as_text
+        from mb2fmu.report.pages.audit_page import format_audit_rules_as_text
 
-        for line in format_rules_as_text():
+        for line in format_audit_rules_as_text():
             click.echo(line)
         ctx.exit()
 
@@ -162,7 +162,7 @@ def audit(
         headline, lines = summarize_audit(result, fail_on)
         if html_file is not None:
             lines.append(VerdictSummaryLine("Report", str(html_file), is_path=True))
-        print_summary(headline, lines, lambda _width: format_audit_for_terminal(result))
+        print_verdict_summary(headline, lines, lambda _width: format_audit_for_terminal(result))
     if github:
         from mb2fmu.report.pages.audit_ci_reports import format_github_annotations
 

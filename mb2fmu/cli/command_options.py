@@ -96,7 +96,7 @@ def _parse_assignments(_ctx: click.Context, _parameter: click.Parameter, values:
     return {name: value for name, _, value in pairs}
 
 
-def refuse_model_options() -> None:
+def refuse_model_options_for_fmu() -> None:
     """End the command, which has an FMU, if it was given options that apply to models only.
 
     Raises:
@@ -276,12 +276,12 @@ def require_svg_path(_ctx: click.Context, _option: click.Parameter, path: Path |
 PAGE_SUFFIXES = (".html", ".htm")
 
 
-def choose_page_path(path: Path, name: str) -> Path:
+def choose_html_page_path(path: Path, name: str) -> Path:
     """Return the path of a page that was requested by FILE.html, or by its folder."""
     return path if path.suffix.lower() in PAGE_SUFFIXES else path / f"{name}.html"
 
 
-def require_page_path(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+def require_html_page_path(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """Return the path of a page; pictures and films have options of their own (click's callback)."""
     kind = "" if path is None else path.suffix.lower().removeprefix(".")
     if kind in {"png", "svg", "gif", "webm", "mp4"}:

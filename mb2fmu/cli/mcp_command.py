@@ -22,6 +22,6 @@ def mcp() -> None:
     Example, in the settings of a client:
       {"mcpServers": {"mb2fmu": {"command": "mb2fmu", "args": ["mcp"], "cwd": "/home/me/models"}}}
     """
-    from mb2fmu.pipeline.agent_server.tool_server import serve_tools
+    from mb2fmu.pipeline.agent_server.mcp_tool_server import serve_mcp_tools
 
-    serve_tools(Path.cwd())
+    serve_mcp_tools(Path.cwd())

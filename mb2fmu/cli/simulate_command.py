@@ -19,7 +19,7 @@ from mb2fmu.cli.command_options import (
     json_file_option,
     print_unit_contradictions,
     print_unless_quiet,
-    refuse_model_options,
+    refuse_model_options_for_fmu,
     set_option,
     step_option,
     stop_option,
@@ -97,7 +97,7 @@ def simulate(
         if source.suffix == ".fmu":
             from mb2fmu.pipeline.simulation.fmu_simulation import simulate_fmu_file
 
-            refuse_model_options()
+            refuse_model_options_for_fmu()
             simulate_source = partial(simulate_fmu_file, source, at=at, kind=kind)
         else:
             if kind is not None:

@@ -23,7 +23,7 @@ def record_command_start_time() -> None:
     click.get_current_context().ensure_object(dict).setdefault("begin", time.monotonic())
 
 
-def seconds_since_start() -> float:
+def seconds_since_command_start() -> float:
     """Return the time in s since the command began; 0 if that was not noted."""
     begin = click.get_current_context().ensure_object(dict).get("begin")
     return 0.0 if begin is None else time.monotonic() - float(begin)

@@ -21,7 +21,7 @@ from mb2fmu.cli.command_options import (
     verbose_option,
 )
 from mb2fmu.cli.stage_progress_display import StageProgressDisplay
-from mb2fmu.cli.verdict_output import print_summary
+from mb2fmu.cli.verdict_output import print_verdict_summary
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -314,7 +314,7 @@ def _print_outcome(outcome: StudyOutcome) -> None:
     lines += [VerdictSummaryLine("Time", outcome.effort)] if outcome.effort else []
     lines.append(VerdictSummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))
     lines.append(VerdictSummaryLine("Report", str(outcome.summary), is_path=True))
-    print_summary(headline, lines)
+    print_verdict_summary(headline, lines)
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

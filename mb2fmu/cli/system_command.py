@@ -17,7 +17,7 @@ from mb2fmu.cli.command_options import (
     verbose_option,
 )
 from mb2fmu.cli.stage_progress_display import StageProgressDisplay
-from mb2fmu.cli.verdict_output import print_summary
+from mb2fmu.cli.verdict_output import print_verdict_summary
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -96,7 +96,7 @@ def _print_system_result(done: SystemRunResult, *, with_masters: bool) -> None:
         lines.append(VerdictSummaryLine("Note", notes[0] + more))
     for label, suffix in (("SSP", ".ssp"), ("Report", ".html")):
         lines += [VerdictSummaryLine(label, str(path), is_path=True) for path in done.files if path.suffix == suffix]
-    print_summary(
+    print_verdict_summary(
         _format_system_headline(done), lines, lambda _width: _list_system_details(done, with_masters=with_masters)
     )
 

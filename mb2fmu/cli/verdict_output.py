@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mb2fmu.cli.command_options import is_quiet_option_given, is_verbose_option_given, json_file_option, write_json_text
-from mb2fmu.cli.stage_progress_display import seconds_since_start
+from mb2fmu.cli.stage_progress_display import seconds_since_command_start
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -68,8 +68,8 @@ def _finish_validation(
 
     text = result.to_json(timings=True) if json_file is not None else ""
     if not write_json_text(text, json_file):
-        headline, lines = summarize_validation(result, made, files, seconds_since_start())
-        print_summary(headline, lines, lambda width: format_terminal_verdict_blocks(result, width))
+        headline, lines = summarize_validation(result, made, files, seconds_since_command_start())
+        print_verdict_summary(headline, lines, lambda width: format_terminal_verdict_blocks(result, width))
     click.get_current_context().exit(0 if result.passed else 1)
 
 
@@ -88,7 +88,7 @@ def print_data_table_verdicts(results: Sequence[MeasuredTableComparison], json_f
     click.get_current_context().exit(0 if all(result.passed for result in results) else 1)
 
 
-def print_summary(
+def print_verdict_summary(
     headline: VerdictSummaryLine,
     lines: Iterable[VerdictSummaryLine],
     details: Callable[[int], Iterable[RenderableType]] | None = None,

@@ -41,7 +41,7 @@ def watch(
     import webbrowser
 
     from mb2fmu.model.model_loading import locate_model_file
-    from mb2fmu.pipeline.live_view.view_server import serve_model
+    from mb2fmu.pipeline.live_view.model_watch_server import serve_model_watch_page
 
     path = locate_model_file(model)
     if not path.is_file():
@@ -54,4 +54,6 @@ def watch(
         if opens:
             webbrowser.open(address)
 
-    serve_model(path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=print_address)
+    serve_model_watch_page(
+        path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=print_address
+    )

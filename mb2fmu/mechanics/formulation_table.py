@@ -30,9 +30,11 @@ FORMULATIONS = (
     _FormulationRow("tmt", "the TMT method", "tmt"),
     _FormulationRow("kane", "Kane's method", "kane"),
     _FormulationRow("lagrange", "Lagrange's method", "lagrange"),
-    _FormulationRow("recursive", "a recursion over the bodies", "recursive"),
-    _FormulationRow("recursive-articulated", "a recursion over articulated bodies", "recursive", "articulated"),
-    _FormulationRow("recursive-composite", "a recursion over composite bodies", "recursive", "composite"),
+    _FormulationRow("recursive", "a recursion over the bodies", "recursive_formulation"),
+    _FormulationRow(
+        "recursive-articulated", "a recursion over articulated bodies", "recursive_formulation", "articulated"
+    ),
+    _FormulationRow("recursive-composite", "a recursion over composite bodies", "recursive_formulation", "composite"),
 )
 """In the order of preference."""
 

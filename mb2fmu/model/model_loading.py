@@ -73,10 +73,10 @@ def load(path: Path | str, arguments: Mapping[str, Any] | None = None) -> Model:
     """
     from mb2fmu.model.model import Model  # brings SymPy, which listing models has no use for
 
-    return load_object_by_annotation(path, arguments, Model)
+    return load_result_of_annotated_function(path, arguments, Model)
 
 
-def load_object_by_annotation(
+def load_result_of_annotated_function(
     path: Path | str, arguments: Mapping[str, Any] | None, promised: type[LoadedType]
 ) -> LoadedType:
     """Load as :func:`load` does, for any class with a ``source`` that a file's function is annotated to return."""

@@ -55,7 +55,7 @@ from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pa
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
 from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
-from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
+from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_wasm_page_fmu
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
@@ -123,7 +123,10 @@ def export(
     with stage("describe the FMU"):
         further = InMemoryFileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page_to_fmu(built).joined(further)
-    with stage("pack"), fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
+    with (
+        stage("pack"),
+        fmu_and_report_publication.publish_fmu_and_report(derivation.definition.name, folder) as results,
+    ):
         results.pack(documented)
         results.publish()
     return ExportResult(built, results.path, stage.timings, write_target_source_files(sources, folder))
@@ -163,7 +166,7 @@ def run(
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
     stage = StageStopwatch(observer, built.timings)
-    with fmu_and_report_publication.publish_results(derivation.definition.name, folder) as results:
+    with fmu_and_report_publication.publish_fmu_and_report(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(
@@ -171,7 +174,7 @@ def run(
             default_only=default_only,
         )  # fmt: skip
         with stage("compile for the page"):
-            built = replace(built, live=build_page_fmu(built))
+            built = replace(built, live=build_wasm_page_fmu(built))
         with stage("report"):
             command = report_pages.format_run_command(built, arguments or {}, options)
             content = report_pages.SharedReportPageContent(validated, built)

@@ -19,7 +19,7 @@ from mb2fmu.model.flexible.flexible_body import FlexibleBody
 from mb2fmu.model.model import Model
 from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Parameter, Speed
 from mb2fmu.model.variable_naming import suggest_identifier
-from mb2fmu.robots.description.ignored_features import describe_ignored_features
+from mb2fmu.robots.description.ignored_robot_features import describe_ignored_features
 from mb2fmu.robots.description.robot_description import RobotDescription, RobotLoop
 from mb2fmu.robots.flexible_links.flexible_link import (
     FlexibleLink,
@@ -41,7 +41,7 @@ from mb2fmu.robots.joints.joint_friction_and_stops import (
     make_joint_friction,
     select_bounded_joints,
 )
-from mb2fmu.robots.joints.link_load_inputs import add_requested_loads, declare_load_inputs, make_link_load_signals
+from mb2fmu.robots.joints.link_load_inputs import add_requested_link_loads, declare_load_inputs, make_link_load_signals
 from mb2fmu.robots.joints.robot_joint_variables import (
     RobotJointVariables,
     UniqueVariableNames,
@@ -52,15 +52,13 @@ from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_output
 from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_robot_arrays
 from mb2fmu.robots.outputs.robot_link_outputs import (
     find_reaction_setting_faults,
-    request_frame_outputs,
-    request_reactions,
+    request_joint_reactions,
+    request_link_frame_outputs,
 )
 from mb2fmu.robots.robot_appearance import list_mesh_uses
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import GROUND_NAMES, RobotPartTree, build_articulated_tree
-from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
-from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
-from mb2fmu.robots.tree.tree_inertia_and_stability import (
+from mb2fmu.robots.tree.robot_inertia_and_stability import (
     MassMatrixAndWeightAtStart,
     check_massless_joints,
     compute_robot_damping_rate,
@@ -69,6 +67,8 @@ from mb2fmu.robots.tree.tree_inertia_and_stability import (
     joint_damping_matrix,
     list_tree_motion_directions,
 )
+from mb2fmu.robots.tree.robot_loop_list import list_robot_loops
+from mb2fmu.robots.tree.robot_mechanics_records import RobotJointSymbols, RobotMechanics
 
 MAX_LENGTH_S = 2.0
 """Of the default experiment, s."""
@@ -324,7 +324,7 @@ def _form_mechanics(robot: _RobotModelDeclarations, format_: str) -> RobotMechan
         gravity=robot.gravity,
         flexible=robot.flexible,
     )
-    add_requested_loads(mechanics, robot.load_inputs)
+    add_requested_link_loads(mechanics, robot.load_inputs)
     return mechanics
 
 
@@ -349,7 +349,7 @@ def _request_outputs(model: Model, robot: _RobotModelDeclarations, mechanics: Ro
         model.declared += request_joint_efforts(robot.tree, robot.joints.variables, robot.description)
     for item in settings.outputs:
         if item.frame in mechanics.frames:
-            request_frame_outputs(model, mechanics, item)
+            request_link_frame_outputs(model, mechanics, item)
         else:
             near = ", ".join(mechanics.frames)
             faults.append(
@@ -358,7 +358,7 @@ def _request_outputs(model: Model, robot: _RobotModelDeclarations, mechanics: Ro
     faults += find_reaction_setting_faults(mechanics)
     if faults:
         raise ModelError("the robot's settings do not fit it:", faults)
-    request_reactions(model, mechanics, robot.joints.part_names)
+    request_joint_reactions(model, mechanics, robot.joints.part_names)
     speeds = [item for item in model.declared if isinstance(item, Speed)]
     joint_space = declare_joint_space_outputs(settings, speeds, mechanics)
     mechanics.desired_accelerations = tuple(item.symbol for item in joint_space.inputs)

@@ -27,8 +27,8 @@ ModelKind = TypeVar("ModelKind", bound=Model)
 
 _READERS: dict[str, RobotFileReader] = {
     URDF: lambda content, path, _: read_urdf(content, path),
-    MJCF: lambda content, path, _: read_mjcf(content, path, read_included_file),
-    SDF: lambda content, path, packages: read_sdf(content, path, read_included_file, packages),
+    MJCF: lambda content, path, _: read_mjcf(content, path, read_included_robot_file),
+    SDF: lambda content, path, packages: read_sdf(content, path, read_included_robot_file, packages),
 }
 
 
@@ -98,7 +98,7 @@ def read_robot_file(path: Path, packages: Mapping[str, str]) -> bytes:
     return expand_xacro_macros(path.read_bytes(), path, packages)
 
 
-def read_included_file(path: Path) -> bytes | None:
+def read_included_robot_file(path: Path) -> bytes | None:
     """Return the content of an included file; None if it does not exist or cannot be read."""
     try:
         return path.read_bytes() if path.is_file() else None

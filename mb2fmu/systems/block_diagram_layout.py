@@ -48,7 +48,7 @@ class DiagramComponentBox:
         return self.top + HEADER_HEIGHT + ROW_HEIGHT * (self.outputs.index(index) + 0.5)
 
 
-def place_component_boxes(wiring: SystemWiring) -> tuple[DiagramComponentBox, ...]:
+def place_block_diagram_boxes(wiring: SystemWiring) -> tuple[DiagramComponentBox, ...]:
     """Return the boxes of all components."""
     count = range(len(wiring.components))
     feeding_components: dict[int, set[int]] = {component: set() for component in count}

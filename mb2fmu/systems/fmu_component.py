@@ -13,7 +13,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedModel,
     DescribedTerminalMember,
     DescribedVariable,
-    parse_number,
+    parse_xml_number,
 )
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
@@ -160,8 +160,8 @@ def _make_unit_of_measure(name: str, base: Mapping[str, str] | None) -> FmuUnitD
     """Return a unit of measure; without a base unit its exponents are unknown (None)."""
     if base is None:
         return FmuUnitDefinition(name, None)
-    exponents = tuple(int(parse_number(base.get(base_unit)) or 0) for base_unit in BASE_UNITS)
-    factor, offset = parse_number(base.get("factor")), parse_number(base.get("offset"))
+    exponents = tuple(int(parse_xml_number(base.get(base_unit)) or 0) for base_unit in BASE_UNITS)
+    factor, offset = parse_xml_number(base.get("factor")), parse_xml_number(base.get("offset"))
     return FmuUnitDefinition(name, exponents, 1.0 if factor is None else factor, offset or 0.0)
 
 

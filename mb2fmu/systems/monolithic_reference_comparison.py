@@ -49,7 +49,7 @@ class SystemVariableDeviation:
         return self.max_error / self.reference_magnitude if self.reference_magnitude else self.max_error
 
 
-def compute_deviations(
+def compute_errors_against_monolithic_model(
     motion: SystemTrajectories, reference_names: Mapping[str, str], reference_values: Mapping[str, Floats]
 ) -> tuple[SystemVariableDeviation, ...]:
     """Return the errors of a system.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import escape
 
-from mb2fmu.systems.block_diagram_layout import BOX_MARGIN, DiagramComponentBox, place_component_boxes
+from mb2fmu.systems.block_diagram_layout import BOX_MARGIN, DiagramComponentBox, place_block_diagram_boxes
 from mb2fmu.systems.port_and_bond_records import SystemWiring
 
 _STYLE_SHEET = (
@@ -33,7 +33,7 @@ def draw_system_block_diagram(wiring: SystemWiring, title: str) -> str:
         wiring: The system.
         title: Title for screen readers.
     """
-    boxes = place_component_boxes(wiring)
+    boxes = place_block_diagram_boxes(wiring)
     parts = [f"<style>{_STYLE_SHEET}</style>", _ARROW_TIP]
     lowest_bottom = max(box.bottom for box in boxes)
     left, right = 0.0, max(box.right for box in boxes) + BOX_MARGIN

@@ -1,4 +1,4 @@
-"""``emit_module``: the files of a target that is one module, from printed functions, fixed routines and templates."""
+"""``emit_single_module_target``: files of a target that is one module: printed functions, fixed routines, templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.target_model_description import TargetModelDescription
-from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter, print_module_functions
+from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter, print_module_model_functions
 
 _PLACEHOLDER = "NameOfTheModel"
 
@@ -51,7 +51,7 @@ class TargetModuleLanguage:
     ignores_case: bool = False
 
 
-def emit_module(
+def emit_single_module_target(
     program: ScalarProgram, model: TargetModelDescription, language: TargetModuleLanguage
 ) -> InMemoryFileTree:
     """Print the files.
@@ -64,7 +64,7 @@ def emit_module(
     Raises:
         EmitError: If the model's name cannot be that of a module, with what stands in the way.
     """
-    contents = print_module_functions(program, language.printer)
+    contents = print_module_model_functions(program, language.printer)
     context = {
         "contents": contents,
         "tables": list(_list_table_arrays(contents.tables)),

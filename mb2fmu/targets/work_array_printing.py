@@ -264,7 +264,9 @@ MODULE_FUNCTIONS = (
 """Entry points of the program that modules have, their neutral names, and the vectors that they store."""
 
 
-def print_module_functions(program: ScalarProgram, printer: type[WorkArrayFunctionPrinter]) -> TargetModuleContents:
+def print_module_model_functions(
+    program: ScalarProgram, printer: type[WorkArrayFunctionPrinter]
+) -> TargetModuleContents:
     """Print all functions of a module: x', outputs, start values on the constraints, memory; those that there are.
 
     Args:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         MeasuredDataRunSettings,
         MeasuredTableComparison,
         compare_derivatives_at_table_points,
-        compare_measurements,
+        compare_fmu_with_measurements,
     )
     from mb2fmu.validation.data.validation_data_tables import (
         ValidationDataTable,
@@ -33,13 +33,17 @@ if TYPE_CHECKING:
     from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
     from mb2fmu.validation.fmu_validation import (
         ReferenceAndBounds,
-        choose_reference_method,
+        choose_reference_formulation,
         make_reference_and_bounds,
         validate,
     )
     from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
     from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
-    from mb2fmu.validation.reference.reference_run import ReferenceRun, integrate_by_euler, make_reference
+    from mb2fmu.validation.reference.reference_run import (
+        ReferenceRun,
+        integrate_reference_by_explicit_euler,
+        make_reference,
+    )
     from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
     from mb2fmu.validation.reference.trajectory_records import Trajectory
     from mb2fmu.validation.reference_equations.newton_euler import (
@@ -80,11 +84,11 @@ __all__ = [
     "ValidationResult",
     "VariableResult",
     "can_integrate_newton_euler_reference",
-    "choose_reference_method",
+    "choose_reference_formulation",
     "compare_derivatives_at_table_points",
-    "compare_measurements",
+    "compare_fmu_with_measurements",
     "form_experiment_values",
-    "integrate_by_euler",
+    "integrate_reference_by_explicit_euler",
     "is_too_large_for_symbols",
     "list_flexible_body_limitations",
     "make_reference",
@@ -102,18 +106,19 @@ __getattr__ = import_on_first_use(
     {
         "mb2fmu.audit.external_checkers": "ExternalCheckerFinding run_external_checkers",
         "data.measured_data_comparison": (
-            "MeasuredDataRunSettings MeasuredTableComparison compare_derivatives_at_table_points compare_measurements"
+            "MeasuredDataRunSettings MeasuredTableComparison compare_derivatives_at_table_points "
+            "compare_fmu_with_measurements"
         ),
         "data.validation_data_tables": "ValidationDataTable ValidationDataTolerance read_validation_table",
         "flexible_body_limitations": "list_flexible_body_limitations",
         "independent_checks": "IndependentCheck IndependentChecks run_independent_checks",
         "reference.experiment_values": "ExperimentValues form_experiment_values",
-        "reference.reference_run": "ReferenceRun integrate_by_euler make_reference",
+        "reference.reference_run": "ReferenceRun integrate_reference_by_explicit_euler make_reference",
         "reference.start_error_growth": "measure_start_error_growth",
         "reference.trajectory_records": "Trajectory",
         "reference_equations.newton_euler": "can_integrate_newton_euler_reference is_too_large_for_symbols",
         "runs.fmu_run": "FmuSimulationResult simulate_fmu",
-        "fmu_validation": "ReferenceAndBounds choose_reference_method make_reference_and_bounds validate",
+        "fmu_validation": "ReferenceAndBounds choose_reference_formulation make_reference_and_bounds validate",
         "validation_result": (
             "ApiCheckResult ExercisedQuantityResult InterfaceTypeResult InvariantResult PerturbedExperimentResult "
             "PerturbedQuantity ValidationResult VariableResult"

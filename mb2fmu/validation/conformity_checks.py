@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from mb2fmu.audit import AuditFinding, audit
-from mb2fmu.audit import rules as all_rules
+from mb2fmu.audit import AuditFinding, audit, audit_rules_by_id
 from mb2fmu.audit.description.description_import import read_terminals
 from mb2fmu.audit.description.description_records import (
     TERMINALS,
@@ -23,7 +22,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedTerminalMember,
     DescribedUnit,
     DescribedVariable,
-    parse_number,
+    parse_xml_number,
 )
 from mb2fmu.audit.description.unit_definition_rules import find_wrong_unit_exponents
 from mb2fmu.audit.external_checkers import ExternalCheckerFinding, run_external_checkers
@@ -79,7 +78,7 @@ SOLVED_START_TOLERANCE = 1e-6
 """Of the largest start value of its unit: a start value that loops determine may differ by so much."""
 
 
-def check_conformity(
+def check_fmu_conformity(
     fmu: Path,
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
@@ -125,7 +124,7 @@ def _run_auditor(
     """
     states = len(definition.coordinates) + len(definition.speeds) + len(definition.auxiliary_states)
     rules = (*VALIDATION_RULES, DEPENDENCY_RULES) if states <= MAX_STATES_FOR_DEPENDENCIES else VALIDATION_RULES
-    skipped_rules = [rule.id for rule in all_rules().values() if rule.severity != "error"]
+    skipped_rules = [rule.id for rule in audit_rules_by_id().values() if rule.severity != "error"]
     skipped_rules += () if runtime else RUNTIME_RULES
     result = audit(
         fmu, only=rules, skip=skipped_rules, run_checkers=False, jobs=1, budget=AUDIT_WALL_TIME_S,
@@ -246,7 +245,7 @@ def _compare_arrays(
         names, model_names = list(elements.get(array.name, ())), [str(name) for name in array.elements]
         if names != model_names:
             yield f"the array {array.name} has the elements {', '.join(names)}; the model has {', '.join(model_names)}"
-        shape = tuple(parse_number(each.start or "") for each in fmu_variables[array.name].dimensions)
+        shape = tuple(parse_xml_number(each.start or "") for each in fmu_variables[array.name].dimensions)
         if shape != array.shape:
             yield f"the array {array.name} has the shape {shape}; the model has {array.shape}"
 
@@ -307,7 +306,7 @@ def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
     """Yield the fault in the definition of a unit that the model uses."""
     model_unit = parse_unit(unit.name)
     base: Mapping[str, str] = unit.base or {}
-    factor, offset = parse_number(base.get("factor", "1")), parse_number(base.get("offset", "0"))
+    factor, offset = parse_xml_number(base.get("factor", "1")), parse_xml_number(base.get("offset", "0"))
     if unit.base is not None and not (
         _is_same_number(factor, model_unit.factor) and _is_same_number(offset, model_unit.offset)
     ):
@@ -320,7 +319,10 @@ def _check_unit_definition(unit: DescribedUnit) -> Iterator[str]:
             expected = display_unit_conversion(unit.name, name)
         except ValueError:
             continue  # a name that says nothing
-        declared_values = parse_number(attributes.get("factor", "1")), parse_number(attributes.get("offset", "0"))
+        declared_values = (
+            parse_xml_number(attributes.get("factor", "1")),
+            parse_xml_number(attributes.get("offset", "0")),
+        )
         if not all(map(_is_same_number, declared_values, expected)):
             factor, offset = declared_values
             yield f"the display unit {name} is defined as {factor} {unit.name} plus {offset}: {expected[0]:g} is right"
@@ -345,7 +347,7 @@ def _compare_start_values(declared: DescribedModel, definition: DeclaredModelCon
     for name, variable in _variables_by_name(declared).items():
         if not variable.start or len(variable.start) != 1:
             continue
-        declared_start = parse_number(variable.start[0])
+        declared_start = parse_xml_number(variable.start[0])
         if name in model_starts and (variable.initial == "exact" or variable.causality == "input"):
             if not _is_same_number(declared_start, model_starts[name]):
                 yield f"{name} is declared to start at {declared_start}; the model has {model_starts[name]!r}"
@@ -414,7 +416,7 @@ def _compare_default_experiment(declared: DescribedModel, definition: DeclaredMo
         ("tolerance", run.tolerance),
     ):
         declared_value = declared.experiment.get(name)
-        if declared_value is not None and not _is_same_number(parse_number(declared_value), float(model_value)):
+        if declared_value is not None and not _is_same_number(parse_xml_number(declared_value), float(model_value)):
             yield f"the default experiment is declared with {name} = {declared_value}; the model has {model_value:g}"
 
 

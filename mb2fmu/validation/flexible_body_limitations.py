@@ -46,7 +46,7 @@ def list_flexible_body_limitations(
     )
 
 
-def find_largest_spin(mechanism: Mechanism, body: FlexibleBody, reference: ReferenceRun) -> float:
+def find_largest_flexible_body_spin(mechanism: Mechanism, body: FlexibleBody, reference: ReferenceRun) -> float:
     """Return the largest angular speed of a flexible body's frame along a motion, rad/s."""
     run, numeric = reference.experiment, MechanismEvaluator(mechanism)
     columns = {
@@ -72,7 +72,10 @@ def _spin_notes(bodies: tuple[FlexibleBody, ...], mechanism: Mechanism, referenc
     for body in bodies:
         if body.data.second_order is not None or not np.any(body.data.modes):
             continue
-        largest_spin, lowest = find_largest_spin(mechanism, body, reference), float(body.data.frequencies()[0])
+        largest_spin, lowest = (
+            find_largest_flexible_body_spin(mechanism, body, reference),
+            float(body.data.frequencies()[0]),
+        )
         if largest_spin > SPIN_SHARE * lowest:
             yield (
                 f"{body.name} is too soft, and diverges near its lowest eigenfrequency of {lowest:.3g} rad/s: it turns "

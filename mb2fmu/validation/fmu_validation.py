@@ -34,18 +34,21 @@ from mb2fmu.validation.comparison.motion_comparison import (
     compute_error_bounds,
     compute_invariant_results,
 )
-from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
     PerturbedExperiment,
     extract_first_message_line,
-    form_experiment_with_overrides,
+    form_experiment_with_perturbed_values,
     list_perturbed_experiments,
-    list_settable_names,
+    list_settable_fmu_variables,
     make_missing_perturbed_experiment_record,
 )
-from mb2fmu.validation.experiment.validated_value_ranges import add_tried_ranges, describe_unvalidated_conditions
-from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDerivativeDigits, compute_least_known_digits
+from mb2fmu.validation.experiment.validated_value_ranges import add_tried_value_ranges, describe_unvalidated_conditions
+from mb2fmu.validation.reference.derivative_conditioning import (
+    LeastKnownDerivativeDigits,
+    compute_digits_of_worst_derivative,
+)
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.first_integrals_along_run import (
     FirstIntegralsAlongRun,
@@ -93,7 +96,7 @@ _TIGHTER = 0.1
 _METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
 
-def choose_reference_method(used_method: Method | None, applicable: Collection[Method]) -> Method:
+def choose_reference_formulation(used_method: Method | None, applicable: Collection[Method]) -> Method:
     """Return the formulation that the reference should use.
 
     Args:
@@ -286,14 +289,14 @@ def validate(
     Args:
         fmu: The archive; FMI 2.0 or 3.0.
         definition: The checked model.
-        reference_equations: By another formulation, where the mechanism has one (see :func:`choose_reference_method`).
+        reference_equations: By another formulation, where there is one (see :func:`choose_reference_formulation`).
         method: The formulation that the FMU was made by, if it was made here; None: the FMU may come from elsewhere,
             and its runtime is judged too.
         mechanism: Where :func:`can_integrate_newton_euler_reference`: x' and outputs of the reference come from it, by
             Newton-Euler equations in numbers, and ``reference_equations`` only give names, units and levels.
         integrals_of: The mechanism, with bodies: its integrals of motion are looked for and judged; None: they are not.
         experiment: Other numbers than the model's default experiment (parameters, inputs, steps).
-        conformance: Judge what the FMU declares too, see :func:`check_conformity`.
+        conformance: Judge what the FMU declares too, see :func:`check_fmu_conformity`.
         time_limit: For each of the FMU's runs, in s.
         reference_and_bounds: What :func:`make_reference_and_bounds` gave for the same definition, equations and
             experiment, where several FMUs are judged; None: made here.
@@ -312,7 +315,7 @@ def validate(
     with clock("reference", "integrate the reference"):
         data = reference_and_bounds or make_reference_and_bounds(
             definition, reference_equations, mechanism=mechanism, integrals_of=integrals_of, experiment=run,
-            perturb=perturb, settable=list_settable_names(description), any_step=description.any_step,
+            perturb=perturb, settable=list_settable_fmu_variables(description), any_step=description.any_step,
             states=description.state_names,
         )  # fmt: skip
     with clock("simulate", "run the FMU"):
@@ -324,9 +327,9 @@ def validate(
         finer = plan.find_agreeing_tolerance(definition, fmu, time_limit, clock) if judgement.may_be_coarse else None
     with clock("conformance", "audit the FMU's description"):
         redundant = _has_redundant_rows(data.reference, run)
-        check = partial(check_conformity, redundant=redundant, runtime=method is None)
+        check = partial(check_fmu_conformity, redundant=redundant, runtime=method is None)
         findings = check(fmu, definition, reference_equations) if conformance else ()
-    known_digits = compute_least_known_digits(data.reference)
+    known_digits = compute_digits_of_worst_derivative(data.reference)
     return ValidationResult(
         model=definition.name,
         variables=judgement.first.variables,
@@ -345,7 +348,7 @@ def validate(
         ),
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
-        exercised_quantities=plan.add_tried_ranges(definition, fmu_results),
+        exercised_quantities=plan.add_tried_value_ranges(definition, fmu_results),
         not_tried=plan.describe_untried(fmu_results),
         known_digits=known_digits,
         agreeing_tolerance=finer,
@@ -584,7 +587,7 @@ class _FmuRunPlan:
             for result in compare_api_checks(definition, self.check_point, call_plan, fmu_result, limits)
         )
 
-    def add_tried_ranges(
+    def add_tried_value_ranges(
         self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> tuple[ExercisedQuantityResult, ...]:
         """Return the exercised quantities and their tried ranges; empty without a perturbed experiment."""
@@ -592,7 +595,9 @@ class _FmuRunPlan:
         if perturbed is None:
             return ()
         references = [data.reference, *([perturbed.reference] if perturbed.reference is not None else [])]
-        return add_tried_ranges(perturbed.exercised_quantities, definition, references, self.check_point, fmu_results)
+        return add_tried_value_ranges(
+            perturbed.exercised_quantities, definition, references, self.check_point, fmu_results
+        )
 
     def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
         """Return what no call of the FMU's functions tried; other values only with the perturbed experiment."""
@@ -626,8 +631,8 @@ def _plan_run(
     perturbed, check_point = reference_and_bounds.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
         experiments.append(
-            form_experiment_with_overrides(
-                perturbed.reference.experiment, default_experiment, definition, list_settable_names(description)
+            form_experiment_with_perturbed_values(
+                perturbed.reference.experiment, default_experiment, definition, list_settable_fmu_variables(description)
             )
         )
         if perturbed.limits is not None:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
+from mb2fmu.mechanics.mechanism.records.prebuilt_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
@@ -351,9 +351,11 @@ def _sample_accelerations(
 ) -> SympySourceAccelerationSamples:
     """Return samples from the user's own objects; for a robot from an independent import of its file."""
     if _is_robot(definition):
-        from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+        from mb2fmu.validation.independent_import.independent_robot_accelerations import (
+            sample_independent_robot_accelerations,
+        )
 
-        return sample_robot_accelerations(definition, mechanism)
+        return sample_independent_robot_accelerations(definition, mechanism)
     return sample_source_accelerations(
         definition, mechanism, largest_speeds, computed_coordinates, visited_coordinates, runs
     )

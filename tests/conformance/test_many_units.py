@@ -86,7 +86,7 @@ def crowd(pendulum, tmp_path_factory):
             "-lm",
         )
         library = f"binaries/{host_platform().folder(2 + number % 2)}/{name}.so"
-        tree = emit_xml.emit_description_files(described).joined(
+        tree = emit_xml.emit_fmu_description_files(described).joined(
             InMemoryFileTree({library: (place / f"{name}.so").read_bytes()})
         )
         paths.append(folder / f"{name}.fmu")

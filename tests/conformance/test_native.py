@@ -197,7 +197,7 @@ def with_dynamics(derivation):
         for method, applies in formulations.check_applicability_of_all_formulations(derivation.mechanism).items()
         if applies.is_applicable
     ]
-    method = validation.choose_reference_method(derivation.equations.method, applying)
+    method = validation.choose_reference_formulation(derivation.equations.method, applying)
     return drop_diagnostic_outputs(formulations.formulate(derivation.mechanism, method))
 
 

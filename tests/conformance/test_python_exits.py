@@ -25,7 +25,9 @@ def paths(tmp_path_factory):
     found = []
     for name, (program, interface) in parts.items():
         unit = build_python_fmu(
-            emit_python.emit_python_sources(program, interface), emit_xml.emit_description_files(interface), interface
+            emit_python.emit_python_fmu_sources(program, interface),
+            emit_xml.emit_fmu_description_files(interface),
+            interface,
         )
         write_fmu_archive(unit, folder / f"{name}.fmu")
         found.append(folder / f"{name}.fmu")
@@ -71,8 +73,8 @@ def test_valgrind_finds_what_was_mended(monkeypatch, tmp_path):
     monkeypatch.setattr("mb2fmu.fmu.package.python_fmu.patch_interpreter_finalization", lambda library: library)
     interface = pendulum_interface()
     unit = build_python_fmu(
-        emit_python.emit_python_sources(pendulum_program(), interface),
-        emit_xml.emit_description_files(interface),
+        emit_python.emit_python_fmu_sources(pendulum_program(), interface),
+        emit_xml.emit_fmu_description_files(interface),
         interface,
     )
     write_fmu_archive(unit, tmp_path / "unit.fmu")

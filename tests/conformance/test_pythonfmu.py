@@ -32,7 +32,9 @@ each_mechanism = pytest.mark.parametrize("model", marked(MODELS, repeating=MODEL
 def built(program, interface, path):
     write_fmu_archive(
         build_python_fmu(
-            emit_python.emit_python_sources(program, interface), emit_xml.emit_description_files(interface), interface
+            emit_python.emit_python_fmu_sources(program, interface),
+            emit_xml.emit_fmu_description_files(interface),
+            interface,
         ),
         path,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from mb2fmu import model
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.validation import form_experiment_values, integrate_by_euler
+from mb2fmu.validation import form_experiment_values, integrate_reference_by_explicit_euler
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 def test_euler_ends_at_the_published_digits(method):
     definition = model.check_model(model.load(ROOT / "models" / "msl_double_pendulum.py"))
     equations = formulations.formulate(mechanism.read_mechanism(definition), method)
-    found = integrate_by_euler(definition, equations, 1e-4, experiment=form_experiment_values(definition, {"g": 9.81}))
+    found = integrate_reference_by_explicit_euler(
+        definition, equations, 1e-4, experiment=form_experiment_values(definition, {"g": 9.81})
+    )
     assert found.time[-1] == pytest.approx(3.0, abs=1e-12)
     speeds = [found[speed.name][-1] for speed in definition.speeds]
     assert speeds == pytest.approx([4.21289321, -0.17732859], abs=5e-9)

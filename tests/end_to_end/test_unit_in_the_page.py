@@ -19,7 +19,7 @@ from representatives import marked
 import mb2fmu
 from mb2fmu import pipeline, pre, visualization
 from mb2fmu.fmu.toolchain.compile_cache import CompiledFileCache
-from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_page_fmu
+from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_wasm_page_fmu
 from mb2fmu.visualization.interactive_fmu import (
     MAX_MODULE_BYTES,
     form_interactive_fmu_record,
@@ -101,7 +101,7 @@ def test_the_page_has_the_numbers_of_the_native_fmu(built, browser: str, tmp_pat
 
     Steps are powers of two, so that differences of times are the steps: then all bits are the same.
     """
-    live = build_page_fmu(built)
+    live = build_wasm_page_fmu(built)
     assert live is not None
     assert len(live.module) <= SMALL
     scene = built.scene
@@ -172,7 +172,7 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
     Then from a start on the other side than the model's: the mode is that of the start that was set.
     """
     built = pipeline.build(pipeline.derive(pushed(speed)))
-    live = build_page_fmu(built)
+    live = build_wasm_page_fmu(built)
     assert live is not None
     pushes = [[0.0, 0.5], [0.5, 3.0], [0.75, 0.25], [1.5, -2.0]]
     times = [k / 64.0 for k in range(129)]
@@ -200,9 +200,9 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
 
 def test_the_module_is_the_same_again(built, monkeypatch) -> None:
     """From the cache, and compiled anew."""
-    first, stored = build_page_fmu(built), build_page_fmu(built)
+    first, stored = build_wasm_page_fmu(built), build_wasm_page_fmu(built)
     monkeypatch.setattr(CompiledFileCache, "get", lambda *_: None)
-    again = build_page_fmu(built)
+    again = build_wasm_page_fmu(built)
     assert stored == first
     assert first is not None
     assert again is not None
@@ -213,7 +213,7 @@ def test_the_module_is_the_same_again(built, monkeypatch) -> None:
 
 def test_fmus_of_python_do_not_run_in_pages() -> None:
     model = MODELS / "simple_pendulum.py"
-    assert build_page_fmu(pipeline.build(pipeline.derive(model), backend="python")) is None
+    assert build_wasm_page_fmu(pipeline.build(pipeline.derive(model), backend="python")) is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def unit_class(program: ScalarProgram, interface: FmuInterface, folder):
     The interface gets a token of its own first, or Python's table of modules would hand out another test's unit.
     """
     interface = dataclasses.replace(interface, token=str(uuid.uuid4()))
-    sources = emit_python.emit_python_sources(program, interface)
+    sources = emit_python.emit_python_fmu_sources(program, interface)
     for path in sources:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -21,11 +21,11 @@ GENERATED = ("entries.py", "unit.py")
 def printed(solver):
     """Generated files by short name; the token stays in them: it follows from the interface."""
     interface = pendulum_interface(f"Pendulum{solver.kind.title()}", solver=solver)
-    sources = emit_python.emit_python_sources(pendulum_program(), interface)
+    sources = emit_python.emit_python_fmu_sources(pendulum_program(), interface)
     files = {path.split("/")[-1]: sources[path] for path in sources if path.endswith(GENERATED)}
     (script,) = (path for path in sources if "/" not in path)
     files["script.py"] = sources[script]
-    return {**files, "modelDescription.xml": emit_xml.emit_description_files(interface)["modelDescription.xml"]}
+    return {**files, "modelDescription.xml": emit_xml.emit_fmu_description_files(interface)["modelDescription.xml"]}
 
 
 @pytest.mark.parametrize("kind", ["explicit", "implicit"])
@@ -39,7 +39,7 @@ def test_description_files_of_native_fmus_are_as_stored(fmi):
     # new one changes no stored text.
     types = native_interface(fmi).types
     first = tuple(replace(item, items=item.items[:5]) for item in types)
-    tree = emit_xml.emit_description_files(native_interface(fmi, types=first), ("unit.c",))
+    tree = emit_xml.emit_fmu_description_files(native_interface(fmi, types=first), ("unit.c",))
     compare(STORED / f"native{fmi}", {path.split("/")[-1]: tree[path] for path in tree})
 
 

@@ -25,8 +25,8 @@ from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, choose_reference_equations
 from mb2fmu.robots import RobotMechanics
-from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -112,7 +112,7 @@ class Subject:
     def described(self, fmi: Literal["2", "3"]) -> InMemoryFileTree:
         """``modelDescription.xml`` of the right FMU."""
         if fmi not in self._descriptions:
-            self._descriptions[fmi] = emit_xml.emit_description_files(self._interface(fmi), ())
+            self._descriptions[fmi] = emit_xml.emit_fmu_description_files(self._interface(fmi), ())
         return self._descriptions[fmi]
 
     @cached_property
@@ -147,7 +147,7 @@ class Subject:
             self.mechanism.declared,
             self.reference.equations,
             mechanism=self.reference.mechanism,
-            settable=list_settable_names(description),
+            settable=list_settable_fmu_variables(description),
             any_step=description.any_step,
             states=description.state_names,
         )
@@ -157,7 +157,7 @@ class Subject:
         """What the user's own objects say at random points."""
         checked = self.derivation.checked
         if isinstance(checked.mechanics, RobotMechanics):
-            return sample_robot_accelerations(checked)
+            return sample_independent_robot_accelerations(checked)
         return sample_source_accelerations(checked, self.mechanism, self.reach, visited_coordinates=self.visited)
 
     @cached_property

@@ -32,7 +32,7 @@ from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import validation_run
 from mb2fmu.validation import ReferenceAndBounds, ValidationResult
-from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.validation_result import InterfaceTypeResult
 
 EFFECTIVE = 1e-3
@@ -142,7 +142,7 @@ def _built(derivation: DerivationResult, mutant: Mutant) -> FmuBuildResult:
         "derivatives": (derivatives, "add_fmu_derivatives"),
         "interface": (mb2fmu.fmu.interface, "form_fmu_interface"),
         "sources": (mb2fmu.fmu.emit_c, "emit_equation_sources"),
-        "description": (mb2fmu.fmu.emit_xml, "emit_description_files"),
+        "description": (mb2fmu.fmu.emit_xml, "emit_fmu_description_files"),
     }
     if mutant.level not in places:
         return pipeline.build(derivation, fmi=mutant.fmi)
@@ -215,7 +215,7 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: DerivationResult,
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:
-        findings = check_conformity(fmu, subject.mechanism.declared, subject.reference.equations)
+        findings = check_fmu_conformity(fmu, subject.mechanism.declared, subject.reference.equations)
         return declared(findings) if not subject.redundant else ""
     if mutant.level in {"equations", "program", "sources"}:
         only_default = replace(subject.yardstick, perturbed=None)

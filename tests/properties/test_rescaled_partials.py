@@ -13,8 +13,11 @@ from mb2fmu import pipeline
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.trials.partial_derivative_trials import try_continuous_derivatives, try_initial_derivatives
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.behaviour.trials.partial_derivative_trials import (
+    try_partial_derivatives_at_initialization,
+    try_partial_derivatives_in_continuous_mode,
+)
+from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -29,7 +32,7 @@ def said(stage: FmuTrialFixture) -> list[str]:
     """What the two probes say."""
     return [
         f"{found.rule}: {found.message}"
-        for trial in (try_continuous_derivatives, try_initial_derivatives)
+        for trial in (try_partial_derivatives_in_continuous_mode, try_partial_derivatives_at_initialization)
         for found in _each(trial(stage))
     ]
 
@@ -54,7 +57,7 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
     binary = next(each for each in files if each.endswith(".so"))
     library = tmp_path / Path(binary).name
     library.write_bytes(files[binary])
-    handle, described = ctypes.CDLL(str(library)), read_description(files[DESCRIPTION])
+    handle, described = ctypes.CDLL(str(library)), parse_model_description(files[DESCRIPTION])
     true = FmuInstance.get_partial_derivatives
 
     def stage() -> FmuTrialFixture:

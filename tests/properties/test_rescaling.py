@@ -25,13 +25,13 @@ from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, form_experiment_values, make_reference, measure_start_error_growth
 from mb2fmu.validation.api_checks import derivative_api_checks
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import (
     compare_variables,
     compute_error_bounds,
     compute_invariant_results,
 )
-from mb2fmu.validation.conformity_checks import check_conformity
+from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     compute_start_state,
@@ -210,7 +210,7 @@ def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, 
     model = rescale(pipeline.load(MODELS / "crank_slider.py"), length=length, mass=mass, time=time)
     read = solve_loop_closure_start_values(mechanism_of(model))
     unit = pipeline.export(model, tmp_path).path
-    findings = check_conformity(unit, read.declared, choose_reference_equations(read, None).equations)
+    findings = check_fmu_conformity(unit, read.declared, choose_reference_equations(read, None).equations)
     assert [each.message for each in findings if each.severity == "error"] == []
 
 

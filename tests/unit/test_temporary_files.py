@@ -16,7 +16,7 @@ from mb2fmu.temporary_files import (
     MIN_ABANDONED_AGE_S,
     TEMPORARY_FOLDER_VARIABLE,
     make_temporary_folder,
-    remove_abandoned_folders,
+    remove_abandoned_temporary_folders,
 )
 
 WORKER = """
@@ -100,7 +100,7 @@ def test_folders_of_killed_processes_are_removed_and_others_are_not(place):
             os.utime(each, (long_ago, long_ago))
         workers[0].send_signal(signal.SIGKILL)
         workers[0].wait()
-        remove_abandoned_folders.cache_clear()
+        remove_abandoned_temporary_folders.cache_clear()
         with make_temporary_folder("work") as own:
             assert sorted(place.iterdir()) == sorted([own, working, foreign, young])
     finally:

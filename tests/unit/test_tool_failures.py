@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.audit import external_checkers
-from mb2fmu.audit.behaviour.instance.auditor_build_cache import run_tool_preparation
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import run_setup_command
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu.toolchain import video_encoding
 
@@ -51,7 +51,7 @@ def test_a_checker_without_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_host_that_is_not_set_up():
     command = [sys.executable, "-c", "import sys; sys.exit('no display')"]
     with pytest.raises(ToolError, match="wine does not end") as caught:
-        run_tool_preparation(command, {}, "wine does not end", "install wine anew")
+        run_setup_command(command, {}, "wine does not end", "install wine anew")
     (fault,) = caught.value.faults
     assert fault.what.endswith("failed (exit code 1); its last line is: no display")
     assert fault.remedy == "install wine anew"

@@ -1,4 +1,4 @@
-"""``read_description``: make records of a ``modelDescription.xml``; faults are kept, not judged."""
+"""``parse_model_description``: make records of a ``modelDescription.xml``; faults are kept, not judged."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class UnsupportedFmiVersionError(ValueError):
     """What was read describes no FMU of FMI 2 or 3; the text says what it is."""
 
 
-def read_description(content: bytes) -> DescribedModel:
+def parse_model_description(content: bytes) -> DescribedModel:
     """Read a description of FMI 2 or 3.
 
     Raises:
         ValueError: If it is no XML.
         UnsupportedFmiVersionError: If it is of another version: then there is nothing to judge.
     """
-    return make_description_records(parse_root_element_safely(content))
+    return make_model_description_records(parse_root_element_safely(content))
 
 
-def make_description_records(root: Element) -> DescribedModel:
+def make_model_description_records(root: Element) -> DescribedModel:
     """Return the records of a description's root element.
 
     Raises:

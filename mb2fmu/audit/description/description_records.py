@@ -69,7 +69,7 @@ class DescribedVariable:
 
     def number(self, name: str) -> float | None:
         """Return an attribute as a number; None if it is not there or none."""
-        return parse_number(self.get(name))
+        return parse_xml_number(self.get(name))
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Return a Boolean attribute."""
@@ -188,7 +188,7 @@ class DescribedModel:
 
     def experiment_number(self, name: str, otherwise: float) -> float:
         """Return a number of the default experiment; ``otherwise`` where it is absent or no number."""
-        number = parse_number(self.experiment.get(name))
+        number = parse_xml_number(self.experiment.get(name))
         return otherwise if number is None else number
 
     def flag(self, interface: str, name: str) -> bool:
@@ -241,14 +241,14 @@ class DescribedModel:
             if length is None:
                 source = self.find_referenced_variable(dimension.reference)
                 length = source.start[0] if source and source.start else "1"
-            product *= int(parse_number(length) or 0)
+            product *= int(parse_xml_number(length) or 0)
         return product
 
     def enumeration_values(self, variable: DescribedVariable) -> tuple[int, ...]:
         """Return values of an enumeration; none for other types."""
         type_name = variable.written.get("declaredType")
         declared_items = next((item.items for item in self.types if item.name == type_name), ())
-        values = (parse_number(item.get("value")) for item in declared_items)
+        values = (parse_xml_number(item.get("value")) for item in declared_items)
         return tuple(int(item) for item in values if item is not None)
 
     def identifier(self, interface: str) -> str:
@@ -261,7 +261,7 @@ class DescribedModel:
         return self.attributes.get("guid" if self.version == 2 else "instantiationToken", "")
 
 
-def parse_number(text: str | None) -> float | None:
+def parse_xml_number(text: str | None) -> float | None:
     """Return a number as XML Schema writes it; None if the text is none."""
     if text is None:
         return None

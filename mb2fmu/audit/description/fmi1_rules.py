@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.audit.description.description_records import DESCRIPTION
-from mb2fmu.audit.description.schema_and_terminal_rules import find_schema_violations
+from mb2fmu.audit.description.schema_and_terminal_rules import find_xml_schema_violations
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 
@@ -23,7 +23,7 @@ def find_fmi1_version(content: bytes) -> str:
 
 def check_fmi1_description(content: bytes) -> Iterator[RuleViolation]:
     """Check schema, names and value references."""
-    yield from find_schema_violations(content, "fmi1/fmiModelDescription.xsd", DESCRIPTION)
+    yield from find_xml_schema_violations(content, "fmi1/fmiModelDescription.xsd", DESCRIPTION)
     variables = list(parse_root_element_safely(content).iter("ScalarVariable"))
     for name, count in Counter(variable.get("name", "") for variable in variables).items():
         if count > 1 or not name:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, parse_number
+from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, parse_xml_number
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 _C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -91,7 +91,7 @@ def _check_flags(description: DescribedModel) -> Iterator[RuleViolation]:
         order = attributes.get("maxOutputDerivativeOrder", "0").strip()
         if not order.isdigit():
             yield RuleViolation("flags.value", f'{interface}: maxOutputDerivativeOrder is "{order}"', DESCRIPTION)
-        step = parse_number(attributes.get("fixedInternalStepSize"))
+        step = parse_xml_number(attributes.get("fixedInternalStepSize"))
         if step is not None and not step > 0.0:
             yield RuleViolation(
                 "flags.value", f"{interface}: fixedInternalStepSize {step:g} is not positive", DESCRIPTION
@@ -100,7 +100,7 @@ def _check_flags(description: DescribedModel) -> Iterator[RuleViolation]:
 
 def _check_experiment(description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield numbers of the default experiment that are not finite, not positive, or contradict each other."""
-    values = {name: parse_number(text) for name, text in description.experiment.items()}
+    values = {name: parse_xml_number(text) for name, text in description.experiment.items()}
     for name, value in values.items():
         if value is None or not math.isfinite(value):
             yield RuleViolation(

@@ -43,7 +43,7 @@ def _load_schema(path: str) -> etree.XMLSchema:
     return etree.XMLSchema(etree.parse(str(Path(spec.origin).parent / "schema" / path)))
 
 
-def find_schema_violations(content: bytes, path: str, member: str) -> Iterator[RuleViolation]:
+def find_xml_schema_violations(content: bytes, path: str, member: str) -> Iterator[RuleViolation]:
     """Yield violations of a schema that fmpy carries."""
     schema = _load_schema(path)
     if not schema.validate(parse_root_element_safely(content)):
@@ -51,18 +51,18 @@ def find_schema_violations(content: bytes, path: str, member: str) -> Iterator[R
             yield RuleViolation("xml.schema", str(error.message), f"{member}:{error.line}")
 
 
-def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
+def check_xml_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
     """Yield violations of the XML schemas, and terminals that do not fit the variables."""
     content = archive.contents[DESCRIPTION]
     yield from _check_encoding(content)
-    yield from find_schema_violations(
+    yield from find_xml_schema_violations(
         content, f"fmi{description.version}/fmi{description.version}ModelDescription.xsd", DESCRIPTION
     )
     terminals = archive.contents.get(TERMINALS)
     if terminals is not None:
         try:
             if description.version == 3:
-                yield from find_schema_violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
+                yield from find_xml_schema_violations(terminals, "fmi3/fmi3TerminalsAndIcons.xsd", TERMINALS)
             yield from _check_terminals(terminals, description)
         except ValueError as error:
             yield RuleViolation("xml.schema", str(error), TERMINALS)
@@ -70,7 +70,7 @@ def check_schemas(archive: FmuArchive, description: DescribedModel) -> Iterator[
     build_description = archive.contents.get("sources/buildDescription.xml")
     if build_description is not None and description.version == 3:
         try:
-            yield from find_schema_violations(
+            yield from find_xml_schema_violations(
                 build_description, "fmi3/fmi3BuildDescription.xsd", "sources/buildDescription.xml"
             )
         except ValueError as error:

@@ -13,7 +13,7 @@ from mb2fmu.audit.description.description_records import (
     DescribedType,
     DescribedUnit,
     DescribedVariable,
-    parse_number,
+    parse_xml_number,
 )
 from mb2fmu.audit.rules_and_findings import RuleViolation
 from mb2fmu.units import BASE_UNITS, Exponent, UnitOfMeasurement, parse_unit
@@ -68,7 +68,7 @@ def _read_exponents(unit: DescribedUnit) -> tuple[int, ...] | None:
 
 def _read_factor(attributes: Mapping[str, str]) -> float | None:
     """Return the factor to the base unit, 1 by default; None if it is no number."""
-    return parse_number(attributes.get("factor", "1"))
+    return parse_xml_number(attributes.get("factor", "1"))
 
 
 def _check_unit(unit: DescribedUnit) -> Iterator[RuleViolation]:
@@ -80,7 +80,7 @@ def _check_unit(unit: DescribedUnit) -> Iterator[RuleViolation]:
     for element, attributes in (("BaseUnit", unit.base), *unit.display.items()):
         if attributes is not None:
             factor = _read_factor(attributes)
-            if attributes.get("inverse") in _TRUE_TEXTS and parse_number(attributes.get("offset", "0")) != 0.0:
+            if attributes.get("inverse") in _TRUE_TEXTS and parse_xml_number(attributes.get("offset", "0")) != 0.0:
                 yield RuleViolation("units.factor", f"{element}: inverse, and an offset", place)
             if factor is None or not math.isfinite(factor) or factor == 0.0:
                 yield RuleViolation(
@@ -108,7 +108,7 @@ def _compare_with_name(unit: DescribedUnit, named_unit: UnitOfMeasurement, place
         yield RuleViolation(
             "units.exponents", f"its name says a factor of {named_unit.factor:g}, its BaseUnit {factor:g}", place
         )
-    offset = parse_number(unit.base.get("offset", "0"))
+    offset = parse_xml_number(unit.base.get("offset", "0"))
     if offset is not None and not math.isclose(offset, named_unit.offset, rel_tol=1e-6, abs_tol=1e-9):
         yield RuleViolation(
             "units.exponents", f"its name says an offset of {named_unit.offset:g}, its BaseUnit {offset:g}", place
@@ -136,7 +136,7 @@ def _compare_display_unit(
         named_unit, named_display_unit = parse_unit(unit.name), parse_unit(name)
     except ValueError:
         return
-    factor, offset = _read_factor(attributes), parse_number(attributes.get("offset", "0"))
+    factor, offset = _read_factor(attributes), parse_xml_number(attributes.get("offset", "0"))
     exponents_without_radian = [
         tuple(exponent for exponent, base in zip(named.exponents, BASE_UNITS, strict=True) if base != "rad")
         for named in (named_unit, named_display_unit)
@@ -174,8 +174,8 @@ def _check_type(description: DescribedModel, type_definition: DescribedType) -> 
     if unit is not None and unit not in {defined_unit.name for defined_unit in description.units}:
         yield RuleViolation("units.declared", f'unit "{unit}" is not defined', place)
     minimum, maximum = (
-        parse_number(type_definition.attributes.get("min")),
-        parse_number(type_definition.attributes.get("max")),
+        parse_xml_number(type_definition.attributes.get("min")),
+        parse_xml_number(type_definition.attributes.get("max")),
     )
     if minimum is not None and maximum is not None and minimum > maximum:
         yield RuleViolation("variables.bounds", f"min {minimum:g} is above max {maximum:g}", place)

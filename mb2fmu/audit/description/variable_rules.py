@@ -12,7 +12,7 @@ from mb2fmu.audit.description.description_records import (
     RANGES,
     DescribedModel,
     DescribedVariable,
-    parse_number,
+    parse_xml_number,
 )
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
@@ -200,7 +200,7 @@ MAX_SINGLE_PRECISION = (2.0 - 2.0**-24) * 2.0**127
 
 def _check_start_number(description: DescribedModel, variable: DescribedVariable, text: str) -> Iterator[RuleViolation]:
     """Yield a numeric start value that is malformed, out of range, out of bounds, or no item."""
-    value = parse_number(text)
+    value = parse_xml_number(text)
     is_integral = variable.type in INTEGERS or variable.type == "Enumeration"
     if value is None or (is_integral and not re.fullmatch(r"\s*[+-]?\d+\s*", text)):
         yield RuleViolation("variables.start_type", f'start "{text}" is no {variable.type}', variable.location_in_file)
@@ -326,7 +326,7 @@ def _check_dimensions(description: DescribedModel, variable: DescribedVariable) 
                 "variables.dimension", "a Dimension needs either start or valueReference", variable.location_in_file
             )
         elif dimension.start is not None:
-            if (parse_number(dimension.start) or 0) < 1:
+            if (parse_xml_number(dimension.start) or 0) < 1:
                 yield RuleViolation(
                     "variables.dimension", f"a Dimension of {dimension.start} elements", variable.location_in_file
                 )
@@ -343,7 +343,7 @@ def _check_dimensions(description: DescribedModel, variable: DescribedVariable) 
             ):
                 message = f'"{source.name}" sizes a Dimension, but is no structural parameter or constant of UInt64'
                 yield RuleViolation("variables.dimension", message, variable.location_in_file)
-            elif source.start and (parse_number(source.start[0]) or 0) < 1:
+            elif source.start and (parse_xml_number(source.start[0]) or 0) < 1:
                 yield RuleViolation(
                     "variables.dimension",
                     f'"{source.name}" makes a Dimension of {source.start[0]} elements',
@@ -373,7 +373,7 @@ def _check_clock_timing(variable: DescribedVariable, interval_kind: str | None) 
         ("shiftDecimal", None),
         ("shiftCounter", None),
     ):
-        value = parse_number(variable.written.get(name))
+        value = parse_xml_number(variable.written.get(name))
         if value is None:
             continue
         if not (value >= 0.0 if lower_limit is None else value > lower_limit):

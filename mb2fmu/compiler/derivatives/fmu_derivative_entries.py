@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     add_jacobian_entry_point,
     add_tangent_entry_point,
-    list_grouped_variables,
+    list_variable_group_members,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
@@ -75,7 +75,7 @@ def add_fmu_derivatives(program: ScalarProgram, *, adjoint: bool = True) -> Prog
     start_source = "rhs"
     if "initialize" in entries:
         whole, start_source = make_newton_solutions_differentiable(whole, "initialize")
-    variables = list_grouped_variables(program, DIFFERENTIATION_GROUPS)
+    variables = list_variable_group_members(program, DIFFERENTIATION_GROUPS)
     weights = range(len(variables), len(results) if adjoint else 0)
     seeds = (*(f"d {name}" for name, _ in variables), *(f"weight {i}" for i in weights))
     copy = CopiedProgramNodes(whole, ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds)))
@@ -92,7 +92,7 @@ def add_fmu_derivatives(program: ScalarProgram, *, adjoint: bool = True) -> Prog
     if sum(each.bit_count() for each in reads) > MAX_JACOBIAN_OPERATIONS:
         return _add_coloured_jacobian(copy, [reads[node] for node in program.entries["rhs"].results])
     rows, columns = add_jacobian_entry_point(
-        copy, motion, list_grouped_variables(program, ("states", "time")), "jacobian"
+        copy, motion, list_variable_group_members(program, ("states", "time")), "jacobian"
     )
     return _separate_time_column(copy.builder.build(), rows, columns)
 

@@ -198,7 +198,7 @@ def differentiate_forward(
         A program whose ``layout.seeds`` end with ``d <variable>``.
     """
     program, source = make_newton_solutions_differentiable(program, entry)
-    variables = list_grouped_variables(program, with_respect_to)
+    variables = list_variable_group_members(program, with_respect_to)
     first = len(program.layout.seeds)
     seeds = (*program.layout.seeds, *(f"d {name}" for name, _ in variables))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))
@@ -276,7 +276,7 @@ def form_jacobian(
         with_respect_to: Groups of variables; columns are in their order.
     """
     program, source = make_newton_solutions_differentiable(program, entry)
-    variables = list_grouped_variables(program, with_respect_to)
+    variables = list_variable_group_members(program, with_respect_to)
     builder = ProgramBuilder(program.layout)
     name = f"jacobian_{entry}"
     rows, columns = add_jacobian_entry_point(CopiedProgramNodes(program, builder), source, variables, name)
@@ -319,7 +319,7 @@ def add_jacobian_entry_point(
     )
 
 
-def list_grouped_variables(program: ScalarProgram, groups: Iterable[VariableGroup]) -> list[VariableReference]:
+def list_variable_group_members(program: ScalarProgram, groups: Iterable[VariableGroup]) -> list[VariableReference]:
     """Return names and places of the variables of some groups."""
     layout = program.layout
     names: dict[VariableGroup, tuple[str, ...]] = {

@@ -22,7 +22,7 @@ from mb2fmu.compiler.derivatives.elementary_partials import ZERO_DERIVATIVE_OPER
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     ALL_GROUPS,
     VariableReference,
-    list_grouped_variables,
+    list_variable_group_members,
     multiply_factored_matrix,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
@@ -55,7 +55,7 @@ def differentiate_reverse(
     """
     program, source = make_newton_solutions_differentiable(program, entry)
     old = program.entries[source]
-    variables = list_grouped_variables(program, with_respect_to)
+    variables = list_variable_group_members(program, with_respect_to)
     missing = range(len(program.layout.seeds), len(old.results))
     seeds = (*program.layout.seeds, *(f"weight {i}" for i in missing))
     builder = ProgramBuilder(dataclasses.replace(program.layout, seeds=seeds))

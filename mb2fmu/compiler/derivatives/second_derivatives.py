@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     add_jacobian_entry_point,
     add_tangent_entry_point,
-    list_grouped_variables,
+    list_variable_group_members,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.reverse_derivatives import add_adjoint_entry
@@ -87,7 +87,7 @@ def form_second_derivatives(
     entries["value"] = dataclasses.replace(program.entries[entry], name="value")
     alone = prune_program(dataclasses.replace(program, entries=entries))
     whole, source = make_newton_solutions_differentiable(alone, "value", order=2)
-    variables = list_grouped_variables(alone, with_respect_to)
+    variables = list_variable_group_members(alone, with_respect_to)
     results = len(alone.entries["value"].results)
     n = len(variables)
     # The weights come first, as an adjoint has them; a tangent of the results reads the seeds of an adjoint's tangent.
@@ -98,14 +98,14 @@ def form_second_derivatives(
     jacobian = add_jacobian_entry_point(copy, source, variables, "jacobian")
     add_adjoint_entry(copy, source, variables, "adjoint")
     adjoint = copy.builder.build()
-    weights = list_grouped_variables(adjoint, ("seeds",))[:results]
+    weights = list_variable_group_members(adjoint, ("seeds",))[:results]
     again = CopiedProgramNodes(adjoint, ProgramBuilder(adjoint.layout))
     second = add_jacobian_entry_point(again, "adjoint", [*variables, *weights], "hessian")
     add_tangent_entry_point(again, "adjoint", [*variables, *weights], results, "adjoint_tangent")
     folded, pattern = _mirror_hessian_entries(again.builder.build(), *second, n)
     if source != "value":
         folded = _remove_entry(folded, source)
-    sizes = {group: len(list_grouped_variables(alone, (group,))) for group in with_respect_to}
+    sizes = {group: len(list_variable_group_members(alone, (group,))) for group in with_respect_to}
     return TwiceDifferentiatedEntryPoint(
         prune_program(folded),
         SparsityPattern((results, n), *jacobian),

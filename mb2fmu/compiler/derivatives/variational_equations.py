@@ -12,7 +12,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     VariableReference,
     add_jacobian_entry_point,
     form_directional_derivatives,
-    list_grouped_variables,
+    list_variable_group_members,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -80,7 +80,7 @@ def add_variational_jacobian(native: ProgramWithDerivatives, to: Sequence[Variab
     entries = {**varied.entries, "rates": ProgramEntryPoint("rates", rates.labels[n:], rates.results[n:])}
     builder = ProgramBuilder(varied.layout)
     copy = CopiedProgramNodes(dataclasses.replace(varied, entries=entries), builder)
-    variables = [*list_grouped_variables(varied, ("states",))[:n], *list_grouped_variables(varied, ("time",))]
+    variables = [*list_variable_group_members(varied, ("states",))[:n], *list_variable_group_members(varied, ("time",))]
     rows, columns = add_jacobian_entry_point(copy, "rates", variables, "jacobian_rates")
     found = builder.build()
     nodes, labels = found.entries["jacobian_rates"].results, found.entries["jacobian_rates"].labels

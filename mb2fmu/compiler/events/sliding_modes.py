@@ -40,7 +40,7 @@ import numpy as np
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     add_jacobian_entry_point,
     add_time_derivative_entry,
-    list_grouped_variables,
+    list_variable_group_members,
 )
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -293,7 +293,7 @@ def form_sliding_mode_system(
     count = len(sticking)
     rated = add_time_derivative_entry(program, "slip", "rates")
     first = len(program.layout.inputs) - count
-    factors = list_grouped_variables(rated, ("inputs",))[first:]
+    factors = list_variable_group_members(rated, ("inputs",))[first:]
     builder = ProgramBuilder(rated.layout)
     copy = CopiedProgramNodes(rated, builder)
     places = _index_pairs(*add_jacobian_entry_point(copy, "rates", factors, "B"))

@@ -14,7 +14,7 @@ from mb2fmu.compiler.lowering.recursion import LinkRecursionMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import (
     FrictionlessImpactProblem,
-    solve_resting_forces,
+    solve_resting_contact_forces,
     solve_sequential_impulses,
     solve_simultaneous_impulses,
 )
@@ -171,7 +171,7 @@ class _FrictionlessContactLaws(ContactMobility):
         b, k = self._builder, self._count
         half = b.constant(MODE_THRESHOLD)
         rests = [b.binary(Op.LT, half, node) for node in nodes[k * k + k :]]
-        return solve_resting_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
+        return solve_resting_contact_forces(b, self._square(nodes), nodes[k * k : k * k + k], rests)
 
     def _form_impact_nodes(self, nodes: Sequence[int]) -> list[int]:
         """Return impulses, then the contacts that rest after them."""

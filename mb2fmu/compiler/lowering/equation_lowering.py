@@ -50,7 +50,7 @@ from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem, solve_dense_system
 from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     GRAM_REGULARIZATION,
-    compute_row_scales,
+    compute_inverse_row_lengths,
     form_gram_matrix,
     project_speeds_on_constraints,
     scale_constraint_rows,
@@ -210,7 +210,7 @@ class _DependentCoordinateSolver:
         slopes = [[row.diff(s) if s in row.free_symbols else sm.S.Zero for s in q] for row in self._phi]
         entries = walker.lower([slope for row in slopes for slope in row])
         whole = [list(entries[i * len(q) : (i + 1) * len(q)]) for i in range(n)]
-        scales = compute_row_scales(b, whole, (), self._lengths)
+        scales = compute_inverse_row_lengths(b, whole, (), self._lengths)
         columns = [q.index(symbol) for symbol in self._dependent]
         D = scale_constraint_rows(b, scales, [[row[j] for j in columns] for row in whole])
         inside = self._inside(b, D)

@@ -16,7 +16,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.regularized_constraint_systems import (
     RegularizedConstraintSystem,
-    compute_row_scales,
+    compute_inverse_row_lengths,
     form_gram_matrix,
     scale_constraint_rows,
 )
@@ -84,7 +84,7 @@ class PositionProjection:
         first = n + len(self._others)
         x, others, entries, sizes = nodes[:n], nodes[n:first], nodes[first : first + m * n], nodes[first + m * n :]
         G = [list(entries[i * n : i * n + n]) for i in range(m)]
-        scales = compute_row_scales(b, G, self._redundant, self._lengths)
+        scales = compute_inverse_row_lengths(b, G, self._redundant, self._lengths)
         D = scale_constraint_rows(b, scales, G)
         filled = [(i, j) for i in range(m) for j in range(n) if not b.is_zero(D[i][j])]
         theta = [*x, *scales, *others, *(D[i][j] for i, j in filled)]

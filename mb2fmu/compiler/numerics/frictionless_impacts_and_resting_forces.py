@@ -253,7 +253,7 @@ def solve_small_linear_system(b: ProgramBuilder, A: NodeMatrix, right: Sequence[
     return [b.div(first, A[0][0]), *rest]
 
 
-def solve_resting_forces(
+def solve_resting_contact_forces(
     b: ProgramBuilder, W: NodeMatrix, accelerations: Sequence[int], resting: Sequence[int]
 ) -> list[int]:
     """Return the forces that keep resting contacts at zero gap acceleration; 0 at the others.

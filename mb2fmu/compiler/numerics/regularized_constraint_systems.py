@@ -280,7 +280,7 @@ def _find_coupled_row_groups(b: ProgramBuilder, matrix: NodeMatrix) -> list[list
     return groups
 
 
-def compute_row_scales(
+def compute_inverse_row_lengths(
     b: ProgramBuilder, rows: NodeMatrix, redundant: Collection[int] = (), lengths: Sequence[float] = ()
 ) -> list[int]:
     """Return 1 / length of each row; ``lengths``: their typical ones, (): all 1.
@@ -355,7 +355,7 @@ def project_speeds_on_constraints(
         lengths: Typical lengths of the rows; (): all 1.
     """
     name, ones = "the speeds on the constraints", [b.constant(1.0)] * len(A)
-    scales = compute_row_scales(b, A, redundant, lengths)
+    scales = compute_inverse_row_lengths(b, A, redundant, lengths)
     rows = scale_constraint_rows(b, scales, A)
     right = [b.add(b.dot(row, v), b.mul(scale, free)) for row, scale, free in zip(rows, scales, offset, strict=True)]
     weights = RegularizedConstraintSystem(b, form_gram_matrix(b, rows, rows), ones, name, redundant).solve(right)
@@ -372,7 +372,7 @@ def solve_least_norm_multipliers(
 
     ``lengths`` are typical ones of the rows; (): all 1.
     """
-    scales = compute_row_scales(b, A, (), lengths)
+    scales = compute_inverse_row_lengths(b, A, (), lengths)
     rows = scale_constraint_rows(b, scales, A)
     system = RegularizedConstraintSystem(
         b, form_gram_matrix(b, rows, rows), [b.constant(1.0)] * len(rows), "the constraints' multipliers"

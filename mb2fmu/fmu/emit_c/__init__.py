@@ -16,7 +16,7 @@ from mb2fmu.fmu.emit_c.batch_library_printing import (
     emit_batch_integrator,
     emit_batch_library,
     emit_cpu_feature_probe,
-    read_batch_fmu_sources,
+    read_repeated_fmu_run_sources,
 )
 from mb2fmu.fmu.emit_c.fmu_c_sources import (
     FUNCTION_NAMES_HEADER,
@@ -52,6 +52,6 @@ __all__ = [
     "is_motion_equation_translation_unit",
     "is_rarely_evaluated_translation_unit",
     "list_translation_units",
-    "read_batch_fmu_sources",
+    "read_repeated_fmu_run_sources",
     "translation_unit_has_derivatives",
 ]

@@ -16,7 +16,7 @@ from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, PrintedCFunctionSignature
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import (
-    place_hoisted_nodes,
+    locate_hoisted_nodes_in_work_array,
     print_lookup_tables,
     print_newton_bodies,
 )
@@ -139,7 +139,7 @@ def emit_batch_integrator(
     return _library_sources(program, text, (*_RUNTIME_FILES, *_INTEGRATOR_FILES))
 
 
-def read_batch_fmu_sources() -> dict[str, bytes]:
+def read_repeated_fmu_run_sources() -> dict[str, bytes]:
     """Return the code of a library that runs an FMU of FMI 2 repeatedly, ``mb2fmu_unit_runs``: file name → content."""
     headers = ("fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
     return {
@@ -190,7 +190,7 @@ def _print_entries(
     graph = StatementScheduleGraph(program)
     hoisted = graph.parameter_only_mask & ~graph.is_leaf
     names = CNameRegistry(
-        prepared=place_hoisted_nodes(graph, results, hoisted),
+        prepared=locate_hoisted_nodes_in_work_array(graph, results, hoisted),
         pivots=find_domain_restricted_nodes(program, "pivots"),
         divisors=find_domain_restricted_nodes(program, "divisors"),
         domains=find_domain_restricted_nodes(program, "domains"),

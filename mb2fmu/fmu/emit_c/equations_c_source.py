@@ -28,7 +28,7 @@ from mb2fmu.fmu.emit_c.c_function_printing_records import (
 from mb2fmu.fmu.emit_c.c_literals import format_array_elements, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART, print_c_function, print_forwarding_function
-from mb2fmu.fmu.emit_c.shared_motion_function import print_shared_motion_function
+from mb2fmu.fmu.emit_c.shared_entry_point_function import print_function_shared_by_entry_points
 from mb2fmu.fmu.emit_c.straight_line_printing import format_function_declaration, format_function_signature
 
 _C_ARGUMENTS = (
@@ -245,7 +245,7 @@ def print_compact_equation_functions(program: ScalarProgram) -> EquationFunction
     alone = sum(printed[name].total_value_count for name in stages)
     if len(stages) > 1 and alone <= MAX_SHARED_VALUES:
         signatures = {name: functions[name].signature for name in stages}
-        shared, callers = print_shared_motion_function(
+        shared, callers = print_function_shared_by_entry_points(
             printer.graph, "motion", signatures, printer.names, printer.hoisted
         )
         if shared.total_value_count < alone - MIN_SHARED_VALUES:
@@ -523,7 +523,9 @@ def _hoisted_places_of_functions(
     return places | {node: i for i, node in enumerate(sorted(wanted - places.keys()), start=first)}
 
 
-def place_hoisted_nodes(graph: StatementScheduleGraph, results: Sequence[int], hoisted: np.ndarray) -> dict[int, int]:
+def locate_hoisted_nodes_in_work_array(
+    graph: StatementScheduleGraph, results: Sequence[int], hoisted: np.ndarray
+) -> dict[int, int]:
     """Return the places in w of hoisted nodes that some results need."""
     return {node: i for i, node in enumerate(sorted(graph.boundary_nodes(results, hoisted)))}
 

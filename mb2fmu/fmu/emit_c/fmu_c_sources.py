@@ -205,7 +205,7 @@ def emit_derivative_sources(
 
 
 def emit_compact_equation_files(program: ScalarProgram) -> tuple[InMemoryFileTree, int]:
-    """Print the translation units of the motion so that they take little room; see ``shared_motion_function``.
+    """Print the translation units of the motion so that they take little room; see ``shared_entry_point_function``.
 
     Args:
         program: As it was lowered.

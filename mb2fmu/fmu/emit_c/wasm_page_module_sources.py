@@ -4,7 +4,7 @@ It is compiled for WebAssembly. What nothing in a page calls is left out: direct
 Jacobian unless the FMU's solver is implicit, u' and dependent speeds as values of their own, solvers that the FMU
 does not begin with, variables that are no states. What the tables do not name is not handed to the compiler, which
 would work on it for seconds only for the linker to leave it out. What x', outputs and projection share is printed once
-(``shared_motion_function``); the native FMU, which has room, computes each alone and is faster.
+(``shared_entry_point_function``); the native FMU, which has room, computes each alone and is faster.
 """
 
 from __future__ import annotations

@@ -7,6 +7,6 @@ Promises: the code imports the standard library, numpy and pythonfmu, nothing el
 numbers read back to the same bits. Must not decide anything about variables, and must not change the equations.
 """
 
-from mb2fmu.fmu.emit_python.python_fmu_code import emit_python_sources
+from mb2fmu.fmu.emit_python.python_fmu_code import emit_python_fmu_sources
 
-__all__ = ["emit_python_sources"]
+__all__ = ["emit_python_fmu_sources"]

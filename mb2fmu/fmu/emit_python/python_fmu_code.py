@@ -34,7 +34,7 @@ _RUNTIME_FILES = (
 )
 
 
-def emit_python_sources(program: ScalarProgram, interface: FmuInterface) -> InMemoryFileTree:
+def emit_python_fmu_sources(program: ScalarProgram, interface: FmuInterface) -> InMemoryFileTree:
     """Print the code of an FMU.
 
     Args:

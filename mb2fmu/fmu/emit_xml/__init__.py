@@ -8,6 +8,6 @@ bytes (no date, no host, no random number in it). Must not decide anything: name
 interface's.
 """
 
-from mb2fmu.fmu.emit_xml.description_files import emit_description_files
+from mb2fmu.fmu.emit_xml.description_files import emit_fmu_description_files
 
-__all__ = ["emit_description_files"]
+__all__ = ["emit_fmu_description_files"]

@@ -10,14 +10,14 @@ import jinja2
 from mb2fmu.fmu import packaged_templates
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices, form_model_structure
 
 BUILD_DESCRIPTION_PATH = "sources/buildDescription.xml"
 MODEL_DESCRIPTION_PATH = "modelDescription.xml"
 TERMINALS_PATH = "terminalsAndIcons/terminalsAndIcons.xml"
 
 
-def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> InMemoryFileTree:
+def emit_fmu_description_files(interface: FmuInterface, sources: Sequence[str] = ("unit.c",)) -> InMemoryFileTree:
     """Print the description files.
 
     Native FMUs of both standards have all three: terminals and build description were taken over into FMI 2.0.4.
@@ -36,7 +36,7 @@ def emit_description_files(interface: FmuInterface, sources: Sequence[str] = ("u
             f"modelDescription.fmi{interface.target.fmi}.xml.jinja",
             interface=interface,
             structure=form_model_structure(interface),
-            index=assign_variable_numbers(interface),
+            index=assign_model_structure_indices(interface),
             sources=tuple(sources) if native else (),
         )
     }

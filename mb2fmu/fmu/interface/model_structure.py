@@ -63,7 +63,7 @@ class ModelStructure:
     event_indicators: tuple[FmiUnknown, ...] = ()
 
 
-def assign_variable_numbers(interface: FmuInterface) -> dict[str, int]:
+def assign_model_structure_indices(interface: FmuInterface) -> dict[str, int]:
     """Return by name the number of each variable; in FMI 3.0 of one that is in an array only that of the array."""
     if interface.target.fmi == "2":
         return {variable.name: i for i, variable in enumerate(interface.variables, start=1)}
@@ -74,8 +74,8 @@ def assign_variable_numbers(interface: FmuInterface) -> dict[str, int]:
 
 
 def form_model_structure(interface: FmuInterface) -> ModelStructure:
-    """Return the model structure, with variables numbered as by :func:`assign_variable_numbers`."""
-    numbers, direct = assign_variable_numbers(interface), _list_knowns(interface)
+    """Return the model structure, with variables numbered as by :func:`assign_model_structure_indices`."""
+    numbers, direct = assign_model_structure_indices(interface), _list_knowns(interface)
     approximate = {variable.name: variable for variable in interface.variables if variable.initial == "approx"}
 
     def seen(on: tuple[VariableDependency, ...]) -> _NumberedDependencies:

@@ -20,7 +20,7 @@ from pathlib import Path
 from mb2fmu.errors import Fault, PackageError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.file_locks import acquire_lock_with_waiting
-from mb2fmu.temporary_files import DISK_FULL_ERRORS, lock_folder, remove_abandoned_folders
+from mb2fmu.temporary_files import DISK_FULL_ERRORS, lock_temporary_folder, remove_abandoned_temporary_folders
 
 _FORMER_FILES_FOLDER = "before"
 
@@ -55,11 +55,11 @@ def _make_hidden_folder(folder: Path, name: str) -> Iterator[Path]:
     Those of the same name that killed processes left there are removed.
     """
     prefix, suffix = f".{name}.", ".tmp"
-    remove_abandoned_folders(str(folder), prefix, suffix)
+    remove_abandoned_temporary_folders(str(folder), prefix, suffix)
     with translate_write_errors(folder):
         made = Path(tempfile.mkdtemp(prefix=prefix, suffix=suffix, dir=folder))
     try:
-        with lock_folder(made):
+        with lock_temporary_folder(made):
             yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)

@@ -22,7 +22,7 @@ from mb2fmu.fmu.runner.api_call_sessions import ApiCallSession
 from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, FmuMessageLog
 
 
-def run_experiment(request: dict[str, Any], experiment: dict[str, Any], log: FmuMessageLog) -> dict[str, Any]:
+def run_fmu_experiment(request: dict[str, Any], experiment: dict[str, Any], log: FmuMessageLog) -> dict[str, Any]:
     """Step through an experiment; return where and why it ended, or how long it took."""
     held = np.load(experiment["held"])
     steps, size = len(held), float(experiment["step"])
@@ -76,7 +76,7 @@ def run_fmu_process_request(request_file: Path) -> None:
         for experiment in request["experiments"]:
             if outcome["experiments"] and request["several"]:  # what follows is not alone in its process
                 others.append(INSTANCE_CLASSES[request["kind"], request["version"]](request, log))
-            outcome["experiments"].append(run_experiment(request, experiment, log))
+            outcome["experiments"].append(run_fmu_experiment(request, experiment, log))
             if outcome["experiments"][-1]["failure"]:
                 break
         else:

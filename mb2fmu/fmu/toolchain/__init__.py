@@ -15,8 +15,8 @@ from mb2fmu.fmu.toolchain.compiled_integrator import (
     compile_implicit_integrator,
 )
 from mb2fmu.fmu.toolchain.compilers import Compiler, choose_default_compiler
-from mb2fmu.fmu.toolchain.fmu_build_folder import CompilationSettings
 from mb2fmu.fmu.toolchain.fmu_compilation import CompileObserver, FmuCompilation, compile_fmu_binaries
+from mb2fmu.fmu.toolchain.fmu_platform_build import CompilationSettings
 from mb2fmu.fmu.toolchain.host_library_compilation import (
     compile_library,
     compile_library_bytes,

@@ -19,7 +19,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache, hash_texts_and_files
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
 from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options
-from mb2fmu.fmu.toolchain.fmu_build_folder import (
+from mb2fmu.fmu.toolchain.fmu_platform_build import (
     MAIN_TRANSLATION_UNIT,
     CompilationSettings,
     FmuBuildFolder,

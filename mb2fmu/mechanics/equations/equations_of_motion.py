@@ -311,7 +311,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
 
     def _repr_latex_(self) -> str:
         """Return the equations as LaTeX, for notebooks."""
-        return notebook_display_registry.render_latex(self)
+        return notebook_display_registry.render_record_as_latex(self)
 
     @property
     def u_dependent(self) -> tuple[int, ...]:

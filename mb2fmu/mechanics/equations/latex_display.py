@@ -37,7 +37,7 @@ def _format_symbol(symbol: sm.Expr) -> str:
     return str(_LatexEquationPrinter().doprint(symbol))
 
 
-@notebook_display_registry.render_latex.register
+@notebook_display_registry.render_record_as_latex.register
 def _format_equations_as_latex(equations: EquationsOfMotion) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$``: kinematics, constraints, dynamics, intermediates.
 

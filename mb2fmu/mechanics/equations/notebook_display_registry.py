@@ -6,7 +6,7 @@ from functools import singledispatch
 
 
 @singledispatch
-def render_html(record: object) -> str:
+def render_record_as_html(record: object) -> str:
     """Show a record as HTML.
 
     Raises:
@@ -16,7 +16,7 @@ def render_html(record: object) -> str:
 
 
 @singledispatch
-def render_latex(record: object) -> str:
+def render_record_as_latex(record: object) -> str:
     """Show a record as LaTeX.
 
     Raises:

@@ -86,8 +86,8 @@ class TheoryQuantities:
 
     def _repr_html_(self) -> str:
         """Return a section for each kind, to be unfolded, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
     def _repr_latex_(self) -> str:
         """Return the formulas as LaTeX, for notebooks that show nothing else."""
-        return notebook_display_registry.render_latex(self)
+        return notebook_display_registry.render_record_as_latex(self)

@@ -83,7 +83,7 @@ class _MechanicsExpressionCollector:
 
     def __init__(self, mechanics: Mechanics) -> None:
         self.frame = mechanics_source.inertial_frame(mechanics)
-        self.origin = mechanics_source.origin(mechanics) or mechanics_source.pivot_as_position_origin(mechanics)
+        self.origin = mechanics_source.origin(mechanics) or mechanics_source.find_pivot_as_position_origin(mechanics)
         self.found: list[MechanicsExpression] = []
         self.frames: dict[ReferenceFrame, None] = {}
         self.directions: dict[ReferenceFrame, None] = {}  # of loads, whose rates do not count

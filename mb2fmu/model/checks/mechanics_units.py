@@ -14,34 +14,39 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.mechanics.actuator import TorqueActuator
 
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression
-from mb2fmu.model.checks.unit_exponent_equations import ZERO, Exponents, UnitExponentEquations, exponents
+from mb2fmu.model.checks.unit_exponent_equations import ZERO, Exponents, UnitExponentEquations, make_unit_exponents
 from mb2fmu.model.sources import mechanics_source
 
-MASS, LENGTH, ENERGY = exponents(kg=1), exponents(m=1), exponents(1, 2, -2)
-FORCE, TORQUE, VELOCITY, RATE = exponents(1, 1, -2), exponents(1, 2, -2), exponents(m=1, s=-1), exponents(s=-1)
-INERTIA, ACCELERATION = exponents(1, 2), exponents(m=1, s=-2)
+MASS, LENGTH, ENERGY = make_unit_exponents(kg=1), make_unit_exponents(m=1), make_unit_exponents(1, 2, -2)
+FORCE, TORQUE, VELOCITY, RATE = (
+    make_unit_exponents(1, 1, -2),
+    make_unit_exponents(1, 2, -2),
+    make_unit_exponents(m=1, s=-1),
+    make_unit_exponents(s=-1),
+)
+INERTIA, ACCELERATION = make_unit_exponents(1, 2), make_unit_exponents(m=1, s=-2)
 _NAMED_BASES = ("kg", "m", "s", "A", "K", "mol", "cd")
 
 _UNIT_NAMES: Mapping[Exponents, str] = {
     ZERO: "1",
     MASS: "kg",
     LENGTH: "m",
-    exponents(s=1): "s",
+    make_unit_exponents(s=1): "s",
     RATE: "1/s",
-    exponents(s=-2): "1/s2",
+    make_unit_exponents(s=-2): "1/s2",
     VELOCITY: "m/s",
     ACCELERATION: "m/s2",
     FORCE: "N",
     TORQUE: "N.m",
     INERTIA: "kg.m2",
-    exponents(1, 2, -3): "W",
-    exponents(1, 0, -2): "N/m",
-    exponents(1, 0, -1): "N.s/m",
-    exponents(1, 2, -1): "N.m.s",
-    exponents(1, 1, -1): "N.s",
-    exponents(1, -1): "kg/m",
-    exponents(m=2): "m2",
-    exponents(m=-1): "1/m",
+    make_unit_exponents(1, 2, -3): "W",
+    make_unit_exponents(1, 0, -2): "N/m",
+    make_unit_exponents(1, 0, -1): "N.s/m",
+    make_unit_exponents(1, 2, -1): "N.m.s",
+    make_unit_exponents(1, 1, -1): "N.s",
+    make_unit_exponents(1, -1): "kg/m",
+    make_unit_exponents(m=2): "m2",
+    make_unit_exponents(m=-1): "1/m",
 }
 
 

@@ -16,7 +16,7 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     UnitContradiction,
     UnitExponentEquations,
     are_commensurable_units,
-    exponents,
+    make_unit_exponents,
     read_unit_exponents,
 )
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
@@ -97,7 +97,9 @@ def _list_declared_expressions(definition: CheckedModel) -> Iterator[tuple[str, 
         if parameter.calculated:
             yield f"parameter {parameter.name}", sm.sympify(parameter.value), _read_unit(parameter.unit)
     for state in definition.auxiliary_states:
-        rate = (ExpressionUnitWithUnknowns(_read_unit(state.unit)) + ExpressionUnitWithUnknowns(exponents(s=-1))).known
+        rate = (
+            ExpressionUnitWithUnknowns(_read_unit(state.unit)) + ExpressionUnitWithUnknowns(make_unit_exponents(s=-1))
+        ).known
         yield f"the derivative of {state.name}", sm.sympify(state.derivative), rate
     if definition.potential_energy is not None:
         yield "the potential energy", definition.potential_energy, ENERGY

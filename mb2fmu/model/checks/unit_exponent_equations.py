@@ -35,7 +35,7 @@ _PURE_FUNCTIONS = (
 _SCALE_ROUNDING = 1e-6  # of logarithms to base 10 that are no fractions
 
 
-def exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
+def make_unit_exponents(kg: int = 0, m: int = 0, s: int = 0) -> Exponents:
     """Return exponents from whole numbers."""
     return (kg, m, s, *ZERO[3:])
 
@@ -185,7 +185,7 @@ class UnitExponentEquations:
         if isinstance(expression, sm.Symbol):
             time = expression == dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
             return (
-                ExpressionUnitWithUnknowns(exponents(s=1))
+                ExpressionUnitWithUnknowns(make_unit_exponents(s=1))
                 if time
                 else ExpressionUnitWithUnknowns(ZERO, {expression: Fraction(1)})
             )
@@ -194,7 +194,7 @@ class UnitExponentEquations:
             return ExpressionUnitWithUnknowns()
         if isinstance(expression, sm.Derivative):
             return self.form_unit(expression.expr, place) + ExpressionUnitWithUnknowns(
-                exponents(s=-expression.derivative_count)
+                make_unit_exponents(s=-expression.derivative_count)
             )
         if isinstance(expression, AppliedUndef):
             return ExpressionUnitWithUnknowns(ZERO, {expression: Fraction(1)})

@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.elements.coulomb_friction import declare_friction
+from mb2fmu.model.elements.coulomb_friction import declare_friction_load_and_outputs
 from mb2fmu.model.elements.element_attachment import AttachmentPlace, find_attachment_faults, make_element_attachment
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.supported_functions import sticking_sign
@@ -60,7 +60,7 @@ class Clutch(NamedElement):
         peak = self.parameter(model, "peak", self.peak, "1", "break-away over slip", low=1.0)
         sense = sticking_sign(at.speed, peak)
         effort = -(sm.Max(capacity * pressed, 0) + sm.Float(self.drag)) * sense  # never zero, in no mode
-        declare_friction(model, self.name, at, effort, at.speed, sense)
+        declare_friction_load_and_outputs(model, self.name, at, effort, at.speed, sense)
 
 
 @dataclass(frozen=True)
@@ -93,4 +93,4 @@ class OneWayClutch(NamedElement):
         at = make_element_attachment(self.on, model)
         capacity = self.parameter(model, "capacity", self.capacity, at.effort_unit, "largest effort", low=0.0)
         sense = sticking_sign(at.speed, sm.S.One)
-        declare_friction(model, self.name, at, capacity * (1 - sense) / 2, at.speed, sense)
+        declare_friction_load_and_outputs(model, self.name, at, capacity * (1 - sense) / 2, at.speed, sense)

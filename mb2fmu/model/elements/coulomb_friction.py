@@ -21,7 +21,7 @@ from mb2fmu.model.supported_functions import sticking_sign
 if TYPE_CHECKING:
     from mb2fmu.model import Model
 
-__all__ = ["CoulombFriction", "declare_friction"]
+__all__ = ["CoulombFriction", "declare_friction_load_and_outputs"]
 
 FrictionCurve = Callable[[sm.Expr], sm.Expr]
 
@@ -100,7 +100,7 @@ class CoulombFriction(NamedElement):
             1 if self.normal is None else self.parameter(model, "normal", self.normal, at.effort_unit, "normal force")
         )
         effort = -normal * sliding(slip * sense) * sense
-        declare_friction(model, self.name, at, effort, slip, sense)
+        declare_friction_load_and_outputs(model, self.name, at, effort, slip, sense)
 
     def _law(self, model: Model, unit: str, speed_unit: str) -> tuple[FrictionCurve, sm.Expr | None]:
         """Return the coefficient as a function of slip, and the break-away coefficient."""
@@ -118,7 +118,7 @@ class CoulombFriction(NamedElement):
         return lambda v: kinetic + (static - kinetic) * sm.exp(-((v / fall) ** 2)), static
 
 
-def declare_friction(
+def declare_friction_load_and_outputs(
     model: Model, name: str, at: ElementAttachment, effort: sm.Expr, slip: sm.Expr, sense: sm.Expr
 ) -> None:
     """Add the load and the outputs ``name.force`` (or ``torque``), ``name.slip`` and ``name.sticking``.

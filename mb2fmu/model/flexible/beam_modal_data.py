@@ -19,7 +19,7 @@ from mb2fmu.model.flexible.beam_modes import (
     compute_bending_modes,
     compute_torsion_or_extension_modes,
     foreshortening,
-    list_mode_families,
+    list_beam_mode_families,
     lobatto_stations,
 )
 from mb2fmu.model.flexible.beam_section import BeamSection
@@ -128,7 +128,7 @@ def make_beam_modal_data(
     if faults:
         raise ModelError("the beam cannot be used:", [Fault(what, where, remedy) for what, remedy in faults])
     axis = "xyz".index(properties.axis)
-    kinds = list_mode_families(axis)
+    kinds = list_beam_mode_families(axis)
     counts = _count_modes(properties, modes, up_to, kinds, where)
     nodes = 2 * (2 * max(counts.values()) + SERIES_MARGIN) + 6
     quadrature, weights = lobatto_stations(nodes, properties.length)
@@ -276,7 +276,7 @@ def _mode_faults(
 ) -> Iterator[tuple[str, str]]:
     """Yield families that a beam does not have, and numbers of modes that make no sense."""
     axis = properties.axis if properties.axis in ("x", "y", "z") else "x"
-    known = list_mode_families("xyz".index(axis))
+    known = list_beam_mode_families("xyz".index(axis))
     if isinstance(modes, str) or not len(modes):
         yield f"modes is {modes!r}", f"name families with their numbers, such as {{'{next(iter(known))}': 2}}"
         return

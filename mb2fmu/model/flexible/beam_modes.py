@@ -259,7 +259,7 @@ def _gauss_rule(count: int, length: float) -> tuple[Array, Array]:
     return np.asarray((xi + 1.0) * length / 2.0), np.asarray(weights * length / 2.0)
 
 
-def list_mode_families(axis: int) -> Mapping[str, tuple[str, int]]:
+def list_beam_mode_families(axis: int) -> Mapping[str, tuple[str, int]]:
     """Return the name of each family of modes → (kind, local axis of the displacement) for a beam along an axis."""
     names = "xyz"
     across = {f"bending_{names[(axis + i) % 3]}": ("bending", i) for i in (1, 2)}

@@ -269,7 +269,7 @@ def origin(mechanics: Mechanics) -> Point | NamedFramePoint | None:
     return next((point for point in _connected_load_points(mechanics) if point._vel_dict.get(frame) == 0), None)
 
 
-def pivot_as_position_origin(mechanics: Mechanics) -> Point | None:
+def find_pivot_as_position_origin(mechanics: Mechanics) -> Point | None:
     """Return the origin of positions where no point has velocity zero: a pivot whose velocity is auxiliary speeds.
 
     They are zero in every motion, so that it rests. It is no ground: what pushes it does work at auxiliary speeds.

@@ -36,7 +36,7 @@ from mb2fmu.model.checks.unit_exponent_equations import (
     Exponents,
     ExpressionUnitWithUnknowns,
     UnitExponentEquations,
-    exponents,
+    make_unit_exponents,
 )
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.sources import mechanics_source
@@ -48,8 +48,8 @@ _WISHES_OF_BODIES: tuple[tuple[str, Exponents], ...] = (
     (r"I[_a-z0-9]*|J[_a-z0-9]*", INERTIA),
 )
 _WISHES_OF_LOADS: tuple[tuple[str, Exponents], ...] = (
-    (r"k[_a-z0-9]*", exponents(1, 0, -2)),
-    (r"c[_a-z0-9]*", exponents(1, 0, -1)),
+    (r"k[_a-z0-9]*", make_unit_exponents(1, 0, -2)),
+    (r"c[_a-z0-9]*", make_unit_exponents(1, 0, -1)),
     (r"F[_a-z0-9]*", FORCE),
     (r"(theta|phi|psi|alpha|beta|gamma)[_a-z0-9]*", ZERO),
     (r"(T|tau)[_a-z0-9]*", TORQUE),
@@ -106,9 +106,9 @@ def infer_units(mechanics: Any, symbols: Iterable[sm.Expr]) -> InferredUnits:
 
 def format_inferred_unit(unit: Exponents, *, angular: bool = False) -> str:
     """Return exponents in Modelica's notation; ``angular``: an angle, or per angle, for people and importers."""
-    if angular and unit in {ZERO, RATE, exponents(s=-2)}:
+    if angular and unit in {ZERO, RATE, make_unit_exponents(s=-2)}:
         return {ZERO: "rad", RATE: "rad/s"}.get(unit, "rad/s2")
-    if angular and unit in {TORQUE, exponents(1, 2, -1)}:
+    if angular and unit in {TORQUE, make_unit_exponents(1, 2, -1)}:
         return "N.m/rad" if unit == TORQUE else "N.m.s/rad"
     return "1" if any(each.denominator != 1 for each in unit) else format_unit_exponents(unit)
 

@@ -44,7 +44,7 @@ def select_audit_facts(facts: dict[str, Any]) -> dict[str, Any]:
 
 def select_validation_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what failed, the worst first, and what was not exercised."""
-    failures = sorted(list_failed_items(facts), key=lambda failure: -_size(failure.get("ratio", 0.0)))
+    failures = sorted(list_failed_validation_items(facts), key=lambda failure: -_size(failure.get("ratio", 0.0)))
     return {
         "model": facts["model"],
         "result": facts["verdict"],
@@ -62,7 +62,7 @@ def select_run_facts(facts: dict[str, Any]) -> dict[str, Any]:
     return select_validation_facts(facts) | files
 
 
-def list_failed_items(facts: Any, place: str = "") -> Iterator[dict[str, Any]]:
+def list_failed_validation_items(facts: Any, place: str = "") -> Iterator[dict[str, Any]]:
     """Yield every item of a validation's JSON that has failed, with the names of the lists it is in.
 
     Args:
@@ -71,14 +71,14 @@ def list_failed_items(facts: Any, place: str = "") -> Iterator[dict[str, Any]]:
     """
     if isinstance(facts, list):
         for item in facts:
-            yield from list_failed_items(item, place)
+            yield from list_failed_validation_items(item, place)
     elif isinstance(facts, dict):
         if place and facts.get("verdict") == "failed":
             yield {"where": place, **{key: value for key, value in facts.items() if not isinstance(value, list | dict)}}
         elif facts.get("severity") == "error":
             yield {"where": place, **facts}
         for key, value in facts.items():
-            yield from list_failed_items(value, f"{place}.{key}".strip("."))
+            yield from list_failed_validation_items(value, f"{place}.{key}".strip("."))
 
 
 def _size(ratio: Any) -> float:

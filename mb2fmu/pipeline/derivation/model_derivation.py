@@ -15,7 +15,7 @@ from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
+from mb2fmu.mechanics.mechanism.records.prebuilt_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model import CheckedModel
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.pipeline.derivation.event_requirements import add_discrete_modes

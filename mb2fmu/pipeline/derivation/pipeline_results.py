@@ -79,7 +79,7 @@ class DerivationResult:
 
     def _repr_latex_(self) -> str:
         """Return the equations, for notebooks."""
-        return notebook_display_registry.render_latex(self.equations)
+        return notebook_display_registry.render_record_as_latex(self.equations)
 
     @property
     def operations(self) -> int:
@@ -141,7 +141,7 @@ class ExportResult:
 
     def _repr_html_(self) -> str:
         """Return the FMU's place and page, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
 
 def _format_outcome_verdict(result: ValidationResult) -> str:
@@ -173,7 +173,7 @@ class ValidationOutcome:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
     @property
     def passed(self) -> bool:
@@ -211,7 +211,7 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         """Return the report, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
     @property
     def passed(self) -> bool:

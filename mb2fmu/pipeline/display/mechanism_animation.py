@@ -56,7 +56,7 @@ class MechanismAnimation(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
-        return notebook_display_registry.render_html(self.page())
+        return notebook_display_registry.render_record_as_html(self.page())
 
 
 def animate(

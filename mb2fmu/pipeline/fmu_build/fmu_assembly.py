@@ -86,7 +86,7 @@ def _build_native(
         with stage("emit the derivatives"):
             sources = motion.sources.joined(emit_c.emit_derivative_sources(native, described, motion))
             compilation.begin(sources)
-            description = emit_xml.emit_description_files(described, emit_c.list_translation_units(sources))
+            description = emit_xml.emit_fmu_description_files(described, emit_c.list_translation_units(sources))
         with stage("draw"):
             scene_and_picture = make_model_scene_and_picture(derivation)
             drawn = package.make_fmu_pictures(described, scene_and_picture.diagram)
@@ -178,8 +178,8 @@ def _build_python(derivation: DerivationResult, stage: StageStopwatch, options: 
             derivation, interface.FmuTarget(fmi_major_version(options), "python", options.get("solver"))
         )
     with stage("emit"):
-        sources = emit_python.emit_python_sources(derivation.program, described)
-        description = emit_xml.emit_description_files(described)
+        sources = emit_python.emit_python_fmu_sources(derivation.program, described)
+        description = emit_xml.emit_fmu_description_files(described)
     with stage("build"):
         scene_and_picture = make_model_scene_and_picture(derivation)
         core = package.build_python_fmu(sources, description, described).joined(scene_and_picture.files)

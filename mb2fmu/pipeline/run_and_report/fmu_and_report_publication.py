@@ -65,7 +65,7 @@ class UnpublishedFmuAndReport:
 
 
 @contextmanager
-def publish_results(name: str, folder: Path | str) -> Iterator[UnpublishedFmuAndReport]:
+def publish_fmu_and_report(name: str, folder: Path | str) -> Iterator[UnpublishedFmuAndReport]:
     """Return the results to publish in a folder as ``name.fmu`` and ``name.html``; on failure, nothing appears."""
     from mb2fmu.fmu import package
 

@@ -46,7 +46,7 @@ _MAX_SHOWN_DECLARATIONS = 40
 _DECLARATION_KIND_NAMES = {"OutputRequest": "output", "AuxiliaryState": "state", "ConstraintForce": "constraint force"}
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_model(model: Model) -> str:
     """Return name, drawing, and all declarations."""
     from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
@@ -73,13 +73,13 @@ def _format_declaration_row(item: DeclaredVariable) -> str:
     )
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_motion_page(page: AnimationPage) -> str:
     """Return a page in motion."""
     return _embed_page_in_frame(page.content, page.name, _ANIMATION_FRAME_HEIGHT)
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_fmu_simulation(simulated: FmuSimulation) -> str:
     """Return the motion of an FMU; its numbers where it carries no scene."""
     from mb2fmu.errors import PackageError
@@ -90,7 +90,7 @@ def _render_fmu_simulation(simulated: FmuSimulation) -> str:
         return _format_final_values(simulated)
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_model_simulation(simulated: ModelSimulation) -> str:
     """Return the motion and its plot, with controls."""
     from mb2fmu import visualization
@@ -108,7 +108,7 @@ def _render_model_simulation(simulated: ModelSimulation) -> str:
     )
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_validation(validated: ValidationOutcome) -> str:
     """Return the verdict, and the folded report."""
     return _format_verdict(validated) + _fold_page(
@@ -116,7 +116,7 @@ def _render_validation(validated: ValidationOutcome) -> str:
     )
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_run_result(finished: RunResult) -> str:
     """Return the verdict, the motion with sliders that run the FMU where a page can, and the folded report."""
     built, name = finished.exported.build, finished.exported.build.interface.model_name
@@ -129,7 +129,7 @@ def _render_run_result(finished: RunResult) -> str:
     )
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_export(exported: ExportResult) -> str:
     """Return the FMU's path, and the page that describes it."""
     built = exported.build

@@ -53,7 +53,7 @@ def choose_reference_equations(read: Mechanism, used: Method | None) -> Referenc
         for method, applies in formulations.check_applicability_of_all_formulations(read).items()
         if applies.is_applicable
     ]
-    second = validation.choose_reference_method(used, applying) if applying else "auto"
+    second = validation.choose_reference_formulation(used, applying) if applying else "auto"
     return ReferenceEquations(formulations.formulate(read, second))
 
 
@@ -148,7 +148,7 @@ def compare_with_data(
 
     Args:
         fmu: The archive, or what ``pipeline.export`` gave.
-        data: Tables of what was measured over time, see ``validation.compare_measurements``.
+        data: Tables of what was measured over time, see ``validation.compare_fmu_with_measurements``.
         at: Tables of derivatives and outputs at given points, see ``validation.compare_derivatives_at_table_points``.
         settings: Start values, tolerances, steps.
 
@@ -170,7 +170,7 @@ def compare_with_data(
     """
     from mb2fmu import validation
 
-    read = [(validation.compare_measurements, validation.read_validation_table(Path(each))) for each in data]
+    read = [(validation.compare_fmu_with_measurements, validation.read_validation_table(Path(each))) for each in data]
     read += [
         (validation.compare_derivatives_at_table_points, validation.read_validation_table(Path(each))) for each in at
     ]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mb2fmu.visualization.interactive_fmu import InteractiveFmu, ParameterSlider
 
 
-def build_page_fmu(built: FmuBuildResult) -> InteractiveFmu | None:
+def build_wasm_page_fmu(built: FmuBuildResult) -> InteractiveFmu | None:
     """Return the FMU as a page runs it.
 
     Args:

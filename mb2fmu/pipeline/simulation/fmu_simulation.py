@@ -14,7 +14,7 @@ from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
-from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_input_signals
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, SimulationStoppedError
 
@@ -79,7 +79,7 @@ def simulate_fmu_file(
     time = _communication_points(described, stop, step)
     entrances = {name: _variable_unit(v) for name, v in reals.items() if v.causality == "input"}
     starts, constants = _split_values(reals, at or {})
-    signals = read_inputs({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
+    signals = read_input_signals({**constants, **(inputs or {})}, tables, entrances, float(time[-1]))
     held = _inputs_per_step(signals, time[:-1])
     run = validation.ExperimentValues(
         time=time, inputs=held, input_names=tuple(s.name for s in signals), parameters=(), q=(), u=(), z=(),

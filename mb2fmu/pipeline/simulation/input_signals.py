@@ -113,7 +113,7 @@ def differentiate_input_formula(text: str) -> str:
     return str(sm.pycode(sm.sympify(value).diff(t), fully_qualified_modules=False))
 
 
-def read_inputs(
+def read_input_signals(
     given: Mapping[str, InputValue],
     tables: tuple[Path, ...],
     units: Mapping[str, str],

@@ -55,13 +55,13 @@ class Model(mb2fmu.model.Model):
 
     def _repr_html_(self) -> str:
         """Return the declarations as a table, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
     def compile(self, **options: Unpack[FormulationOptions]) -> CompiledModelEnsemble:
         """Compile the model for many instances: ``model.compile().simulate(1000, {"m": masses})``."""
-        from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+        from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
-        return compile_ensemble(self, **options)
+        return compile_model_ensemble(self, **options)
 
     def rhs(self, method: Method | Literal["auto"] = "auto") -> RightHandSide:
         """Return the equations of motion as a NumPy callable, without any FMU."""

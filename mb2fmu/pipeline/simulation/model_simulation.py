@@ -22,7 +22,7 @@ from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive, load
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult, StageObserver
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_inputs
+from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_input_signals
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, ModelSimulation
 from mb2fmu.temporary_files import make_temporary_folder
@@ -122,7 +122,7 @@ def simulate_derivation(
     run = definition.experiment
     stop, step = choose_stop_time_and_step(stop, step, usual_stop=run.stop, usual_step=run.step)
     rates = {item.name: rate.name for item, rate in map_inputs_to_rates(definition.inputs).items()}
-    signals = read_inputs(inputs or {}, tables, units, stop, rates)
+    signals = read_input_signals(inputs or {}, tables, units, stop, rates)
     if needs_event_handling(derivation):
         return _simulate_by_fmu(derivation, signals, stop=stop, step=step, observer=observer)
     with StageStopwatch(observer)("simulate"):
@@ -267,7 +267,7 @@ def _integrate_states(
         **implicit,
     )
     if not solution.success:
-        from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
+        from mb2fmu.validation.reference.integration_standstill_diagnosis import make_scipy_failure_error
 
         headline = f"{definition.name} cannot be simulated to {float(time[-1]):g} s:"
         raise make_scipy_failure_error(solution, slope, names, headline, 0.0)

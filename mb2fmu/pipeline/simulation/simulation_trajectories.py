@@ -50,7 +50,7 @@ class AnimationPage:
 
     def _repr_html_(self) -> str:
         """Return the page, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class SimulationTrajectories(ABC):
 
     def _repr_html_(self) -> str:
         """Return plots of the variables, for notebooks."""
-        return notebook_display_registry.render_html(self)
+        return notebook_display_registry.render_record_as_html(self)
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``: a column per variable, index ``time``; ``attrs["units"]`` has the units.

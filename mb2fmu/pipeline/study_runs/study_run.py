@@ -28,7 +28,7 @@ from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
-from mb2fmu.pipeline.simulation.input_signals import InputValue, read_inputs
+from mb2fmu.pipeline.simulation.input_signals import InputValue, read_input_signals
 from mb2fmu.report.figures.figure_style import check_figure_packages
 from mb2fmu.temporary_files import make_temporary_folder
 
@@ -210,7 +210,7 @@ def _load_study_fmu(
 def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], stop: float) -> Mapping[str, InputSignal]:
     """Return the plan's inputs as functions of time."""
     inputs: Mapping[str, InputValue] = dict(given)
-    return {signal.name: signal.at for signal in read_inputs(inputs, (), units, stop)}
+    return {signal.name: signal.at for signal in read_input_signals(inputs, (), units, stop)}
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.model.model_loading import load_object_by_annotation, locate_model_file
+from mb2fmu.model.model_loading import load_result_of_annotated_function, locate_model_file
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
@@ -34,7 +34,10 @@ from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import FOREIGN_MASTERS, ForeignMasterResult, run_foreign_masters
 from mb2fmu.systems.exports.osp_files import form_osp_files
 from mb2fmu.systems.fmu_component import FmuComponent, read_fmu_component
-from mb2fmu.systems.monolithic_reference_comparison import SystemVariableDeviation, compute_deviations
+from mb2fmu.systems.monolithic_reference_comparison import (
+    SystemVariableDeviation,
+    compute_errors_against_monolithic_model,
+)
 from mb2fmu.systems.port_and_bond_records import list_inputs_with_scaled_connections
 from mb2fmu.systems.ssp.ssp_archive import SspVersion, form_ssp_files
 from mb2fmu.systems.ssp.ssp_import import SspExperiment, read_ssp
@@ -121,7 +124,7 @@ class SystemRunResult:
 
 def _load_system(path: Path | str, arguments: Mapping[str, Any] | None = None) -> CoupledSystem:
     """Return the system that a file's function (annotated ``-> CoupledSystem``) returns."""
-    return load_object_by_annotation(path, arguments or {}, CoupledSystem)
+    return load_result_of_annotated_function(path, arguments or {}, CoupledSystem)
 
 
 def wire_loaded_system(
@@ -369,7 +372,7 @@ def _compare_with_monolithic_model(
     ]
     if faults:
         raise CouplingError(f"{joined.system.name} cannot be compared with its whole:", faults)
-    return compute_deviations(motion, declared.reference_names, found)
+    return compute_errors_against_monolithic_model(motion, declared.reference_names, found)
 
 
 def _select_communication_points(motion: SystemTrajectories, step: float) -> SystemTrajectories:
@@ -444,7 +447,7 @@ def _integrate_states(
             t_eval=leg if stiff else None,
         )  # fmt: skip
         if not solution.success:
-            from mb2fmu.validation.reference.standstill_diagnosis import make_scipy_failure_error
+            from mb2fmu.validation.reference.integration_standstill_diagnosis import make_scipy_failure_error
 
             raise make_scipy_failure_error(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
         found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]

@@ -98,7 +98,7 @@ class _TheoryQuantityHtmlWriter(FormulaLinePrinter):
         return self.format_unfoldable_formula(head, format_inline_formulas([whole]))
 
 
-@notebook_display_registry.render_html.register
+@notebook_display_registry.render_record_as_html.register
 def _render_quantities_html(quantities: TheoryQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []

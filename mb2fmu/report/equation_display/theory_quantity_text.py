@@ -132,7 +132,7 @@ def _latex_quantity_name(q: TheoryQuantity) -> str:
     return name + (rf"^{{\text{{{of}}}}}" if of else "") + (f"_{{{index}}}" if index else "")
 
 
-@notebook_display_registry.render_latex.register
+@notebook_display_registry.render_record_as_latex.register
 def _format_notebook_formula(quantities: TheoryQuantities) -> str:
     r"""Return ``$\displaystyle \begin{aligned} … \end{aligned}$`` for notebooks."""
     lines = []

@@ -14,7 +14,7 @@ from mb2fmu.report.figures.figure_style import (
     LINE,
     RED,
     SOFT,
-    make_figure,
+    make_empty_figure,
     render_figure,
     style_axes,
     use_figure_style,
@@ -92,7 +92,7 @@ def draw_eigenvalues(found: Linearization, *, form: str = "svg") -> bytes:
         form: One of :data:`.figure_style.FIGURE_FORMATS`; letters in SVG are outlines.
     """
     with use_figure_style():
-        figure = make_figure(5.6, 4.2)
+        figure = make_empty_figure(5.6, 4.2)
         axes = figure.subplots()
         axes.axhline(0, color=LINE, linewidth=0.8)
         axes.axvline(0, color=LINE, linewidth=1.4)

@@ -41,7 +41,7 @@ def use_figure_style() -> AbstractContextManager[None]:
     return mpl.rc_context(style)
 
 
-def make_figure(width: float, height: float) -> Figure:
+def make_empty_figure(width: float, height: float) -> Figure:
     """Return an empty figure, width and height in inches.
 
     Raises:
@@ -115,7 +115,7 @@ def draw_variable_panels(title: str, time: Floats, curves: Sequence[NamedCurve])
     for curve in curves:
         groups.setdefault(curve[1], []).append(curve)
     with use_figure_style():
-        figure = make_figure(8.0, 0.6 + 2.2 * max(len(groups), 1))
+        figure = make_empty_figure(8.0, 0.6 + 2.2 * max(len(groups), 1))
         for axes, (unit, members) in zip(
             figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0], groups.items(), strict=True
         ):

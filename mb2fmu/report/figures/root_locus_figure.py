@@ -16,7 +16,7 @@ from mb2fmu.report.figures.figure_style import (
     INK,
     LINE,
     RED,
-    make_figure,
+    make_empty_figure,
     render_figure,
     style_axes,
     use_figure_style,
@@ -88,7 +88,7 @@ def draw_root_locus(found: RootLocus, *, form: str = "svg") -> bytes:
         form: One of :data:`.figure_style.FIGURE_FORMATS`; letters in SVG are outlines.
     """
     with use_figure_style():
-        figure = make_figure(7.2, 6.0)
+        figure = make_empty_figure(7.2, 6.0)
         above, below = figure.subplots(2, 1, sharex=True)
         _draw_root_parts(above, found, "real")
         _draw_root_parts(below, found, "imag")

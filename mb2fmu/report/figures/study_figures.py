@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, SOFT, make_figure, render_figure
+from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, SOFT, make_empty_figure, render_figure
 from mb2fmu.report.figures.svg_chart import format_axis_label
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def draw_parallel_coordinates(
     name, unit, values = result
     columns = [*((n, u, v) for n, (u, v) in varied.items()), result]
     shown = _choose_evenly_spaced(len(values), MOST_LINES)
-    figure = make_figure(min(11.0, 2.2 + 1.5 * len(columns)), 4.2)
+    figure = make_empty_figure(min(11.0, 2.2 + 1.5 * len(columns)), 4.2)
     axes = figure.subplots()
     heights, marks = zip(*(_scale_to_unit_interval(v, log=n in log) for n, _, v in columns), strict=True)
     table = np.column_stack(heights)[shown]
@@ -87,7 +87,7 @@ def draw_study_results(
     """Return each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
     names = list(varied)[:MOST_ACROSS]
     rows = results[:MOST_DOWN]
-    figure = make_figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))
+    figure = make_empty_figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))
     grid = figure.subplots(len(rows), len(names), sharey="row", sharex="col", squeeze=False)
     for i, (name, unit, values) in enumerate(rows):
         for k, other in enumerate(names):
@@ -104,7 +104,7 @@ def draw_study_results(
 
 def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBarValues]) -> bytes:
     """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
-    figure = make_figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
+    figure = make_empty_figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
     grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]
     at = np.arange(len(names))
     for axes, (result, found) in zip(grid, indices.items(), strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from mb2fmu.report.figures.figure_style import INK, SOFT, make_figure, render_figure, use_figure_style
+from mb2fmu.report.figures.figure_style import INK, SOFT, make_empty_figure, render_figure, use_figure_style
 from mb2fmu.report.figures.svg_chart import format_axis_label
 from mb2fmu.validation.validation_result import ValidationResult
 
@@ -48,7 +48,7 @@ def draw_validation_figure(
     if len(units) != 1 or len(chosen) > len(_FMU_AND_REFERENCE_COLOURS):
         raise ValueError(f"a picture shows one to three variables of one unit, not {', '.join(chosen)}")
     with use_figure_style():
-        drawing = make_figure(8.0, 4.6)
+        drawing = make_empty_figure(8.0, 4.6)
         upper, lower = drawing.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         if title:
             upper.set_title(title, loc="left", color=INK, fontweight="bold")

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
-from mb2fmu.audit import AuditFinding, AuditResult, rules
+from mb2fmu.audit import AuditFinding, AuditResult, audit_rules_by_id
 
 _GITHUB_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
@@ -77,7 +77,7 @@ def format_sarif(result: AuditResult) -> bytes:
 
 def _sarif_rule(name: str, found: AuditFinding) -> dict[str, Any]:
     """Write the rule of a finding as SARIF describes rules."""
-    rule = rules().get(name)
+    rule = audit_rules_by_id().get(name)
     rule_text = rule.says if rule else "What another checker says."
     help_ = f"{rule.remedy} ({found.section})" if rule else "See what the checker says itself."
     level = {"level": _SARIF_LEVELS[rule.severity if rule else found.severity]}

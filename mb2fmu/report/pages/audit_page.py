@@ -9,7 +9,7 @@ from itertools import groupby
 from rich.console import RenderableType
 from rich.text import Text
 
-from mb2fmu.audit import SEVERITIES, AuditFinding, AuditResult, AuditRule, rules
+from mb2fmu.audit import SEVERITIES, AuditFinding, AuditResult, AuditRule, audit_rules_by_id
 from mb2fmu.audit.rules_and_findings import Severity
 from mb2fmu.report.summary_lines import SummaryState, VerdictSummaryLine
 
@@ -128,19 +128,19 @@ def _group_unjudged_rules(result: AuditResult) -> Mapping[str, list[str]]:
     return found
 
 
-def format_rules_as_text() -> Iterator[str]:
+def format_audit_rules_as_text() -> Iterator[str]:
     """Yield all rules as lines of text."""
-    for rule in rules().values():
+    for rule in audit_rules_by_id().values():
         yield f"{rule.id:26} {rule.severity:8} {rule.says}"
         for version, section in rule.sections.items():
             yield f"{'':26} FMI {version}: {section}"
 
 
-def format_rules_as_markdown() -> str:
+def format_audit_rules_as_markdown() -> str:
     """Return all rules as tables for the documentation."""
     lines: list[str] = []
     titles = {"description": "What the archive and the description show", "behaviour": "What the running FMU shows"}
-    for half, group in groupby(rules().values(), key=lambda each: each.half):
+    for half, group in groupby(audit_rules_by_id().values(), key=lambda each: each.half):
         lines += [
             f"### {titles[half]}",
             "",
@@ -166,7 +166,7 @@ def render_audit_page(result: AuditResult) -> bytes:
     broken = {each.rule for each in result.findings}
     groups: dict[str, list[tuple[AuditRule, bool]]] = {}
     for name in result.judged:
-        groups.setdefault(name.partition(".")[0], []).append((rules()[name], name in broken))
+        groups.setdefault(name.partition(".")[0], []).append((audit_rules_by_id()[name], name in broken))
     unjudged = [(name, why) for why, names in _group_unjudged_rules(result).items() for name in names]
     facts: Mapping[str, str] = {
         "File": result.fmu,

@@ -5,6 +5,6 @@ from __future__ import annotations
 from mb2fmu.report.pages.page_template import render_html_document
 
 
-def render_live_page(name: str) -> bytes:
+def render_model_watch_page(name: str) -> bytes:
     """Return the page of a model file; its script asks ``/state`` and shows ``/motion.html``."""
     return render_html_document("live.html.jinja", name=name)

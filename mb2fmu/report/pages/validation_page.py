@@ -145,7 +145,9 @@ def _fit_charts(
         if size <= limit:
             break
         page = replace(
-            page, errors=validation_sections.list_error_rows(result, most), groups=figures.draw_groups(columns, most)
+            page,
+            errors=validation_sections.list_variable_error_rows(result, most),
+            groups=figures.draw_groups(columns, most),
         )
         size = len(render_page_template(page))
     return page, size
@@ -183,14 +185,14 @@ def _form_report_page(
         ),
         picture=drawing,
         drawing="" if drawing else definition.diagram.strip("\n"),
-        errors=validation_sections.list_error_rows(result, None),
+        errors=validation_sections.list_variable_error_rows(result, None),
         errors_text=validation_sections.describe_error_scale(result),
         others=validation_sections.list_other_interface_type_rows(result) | list_measurement_rows(result.tables),
         groups=figures.groups,
         invariants=validation_sections.list_invariant_rows(result),
         balances=figures.balances,
         reference=validation_sections.describe_reference_accuracy(result),
-        checks=validation_sections.list_checker_rows(result),
+        checks=validation_sections.list_external_checker_rows(result),
         equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition)

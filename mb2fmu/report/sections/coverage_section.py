@@ -15,7 +15,7 @@ from mb2fmu.report.pages.report_page_records import (
     VariableErrorRow,
     VerdictColour,
 )
-from mb2fmu.report.sections.validation_sections import form_error_row
+from mb2fmu.report.sections.validation_sections import form_variable_error_row
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
     ApiCheckResult,
@@ -140,7 +140,9 @@ def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[Variab
     for kind in moved.kinds:
         quantities: list[VariableResult | InvariantResult] = [*kind.variables, *kind.invariants]
         ordered = sorted(quantities, key=lambda j: -j.ratio if not math.isnan(j.ratio) else -math.inf)
-        kinds[INTERFACE_TYPE_NAMES[kind.simulation.kind]] = tuple(map(form_error_row, ordered[:_MAX_WORST_ROWS]))
+        kinds[INTERFACE_TYPE_NAMES[kind.simulation.kind]] = tuple(
+            map(form_variable_error_row, ordered[:_MAX_WORST_ROWS])
+        )
     return kinds
 
 

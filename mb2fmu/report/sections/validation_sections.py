@@ -96,7 +96,7 @@ def _describe_verdict(result: ValidationResult) -> str:
     return f"{description} Likely cause: {cause}" if cause else description
 
 
-def list_error_rows(result: ValidationResult, most: int | None = None) -> tuple[VariableErrorRow, ...]:
+def list_variable_error_rows(result: ValidationResult, most: int | None = None) -> tuple[VariableErrorRow, ...]:
     """Return one row per variable, the worst first; the first ``most`` link to a chart."""
     anchors = {v.name: f"variable-{k}" for k, v in enumerate(result.variables)}
     ordered = sorted(result.variables, key=_worst_first_key)
@@ -124,7 +124,7 @@ def list_other_interface_type_rows(result: ValidationResult) -> dict[str, tuple[
     """Return the other ways in which the FMU was run → one row per variable and invariant, the worst first."""
     kinds = {}
     for other in result.other_interface_types:
-        rows = [*map(form_error_row, other.variables), *map(form_error_row, other.invariants)]
+        rows = [*map(form_variable_error_row, other.variables), *map(form_variable_error_row, other.invariants)]
         kinds[INTERFACE_TYPE_NAMES[other.simulation.kind]] = tuple(
             sorted(rows, key=lambda row: -float(row.ratio.value))
         )
@@ -148,10 +148,10 @@ def describe_error_scale(result: ValidationResult) -> str:
 
 def list_invariant_rows(result: ValidationResult) -> tuple[VariableErrorRow, ...]:
     """Return one row per invariant, in the result's order."""
-    return tuple(map(form_error_row, result.invariants))
+    return tuple(map(form_variable_error_row, result.invariants))
 
 
-def form_error_row(result: VariableResult | InvariantResult) -> VariableErrorRow:
+def form_variable_error_row(result: VariableResult | InvariantResult) -> VariableErrorRow:
     """Return a row without a link to a chart."""
     error = result.error if isinstance(result, VariableResult) else result.value
     return VariableErrorRow(
@@ -238,7 +238,7 @@ def describe_reference_accuracy(result: ValidationResult) -> str:
     return f"The reference itself keeps {'; '.join(kept)}." if kept else ""
 
 
-def list_checker_rows(result: ValidationResult) -> tuple[ExternalCheckerRow, ...]:
+def list_external_checker_rows(result: ValidationResult) -> tuple[ExternalCheckerRow, ...]:
     """Return one row per checker and importer."""
     rows = [*_list_importer_rows(result)]
     for checker in dict.fromkeys(f.checker for f in result.conformance):
@@ -380,7 +380,7 @@ def _form_verdict_tiles(result: ValidationResult) -> tuple[ReportFact, ...]:
                 format_exact_number(i.ratio),
             )
         )
-    checks = [row for row in list_checker_rows(result) if row.verdict != "ran"]
+    checks = [row for row in list_external_checker_rows(result) if row.verdict != "ran"]
     if checks:
         clean = sum(row.state != "bad" for row in checks)
         state: VerdictColour = "good" if clean == len(checks) else "bad"

@@ -18,11 +18,11 @@ from mb2fmu.robots.description.robot_description import (
     RobotTendon,
     round_rotation_entries,
 )
-from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_active_limits
+from mb2fmu.robots.file_formats.mjcf_bodies import WORLD_LINK, read_mjcf_active_limits
 from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     MjcfCompilerSettings,
     check_mjcf_attributes,
-    describe_element_name,
+    format_name_attribute,
     read_choice_attribute,
     rotation_from_quaternion,
 )
@@ -89,7 +89,7 @@ class MjcfActuationReader:
         for element in (one for section in root.children("tendon") for one in section.list_elements()):
             name = element.attribute("name") or f"tendon_{len(self.tendons) + 1}"
             if element.name != "fixed":
-                what = f"<{element.name}{describe_element_name(element)}> in <tendon> is not honoured"
+                what = f"<{element.name}{format_name_attribute(element)}> in <tendon> is not honoured"
                 self.faults.add(element.line, what, "give the forces along joints: fixed tendons are honoured")
                 continue
             check_mjcf_attributes(element, _TENDON_ATTRIBUTES, _SOLVER_ATTRIBUTES)
@@ -117,10 +117,10 @@ class MjcfActuationReader:
         name = element.attribute(key)
         joint = self.joints.get(name)
         if joint is None:
-            what = f"<{element.name}{describe_element_name(element)}> names the joint {name!r}, which does not exist"
+            what = f"<{element.name}{format_name_attribute(element)}> names the joint {name!r}, which does not exist"
             self.faults.add(element.line, what, "correct the name")
         elif joint.kind not in {"revolute", "prismatic"}:
-            what = f"<{element.name}{describe_element_name(element)}> acts on {name}, which is no hinge or slide"
+            what = f"<{element.name}{format_name_attribute(element)}> acts on {name}, which is no hinge or slide"
             self.faults.add(element.line, what, "let it act on hinges and slides")
         return name
 
@@ -152,7 +152,7 @@ class MjcfActuationReader:
             target = element.attribute("joint") or element.attribute("jointinparent") or element.attribute("tendon")
             name = element.attribute("name") or f"{target}_{element.name}"
             if element.name not in _LAW_ATTRIBUTES:
-                what = f"the actuator <{element.name}{describe_element_name(element)}> is not honoured"
+                what = f"the actuator <{element.name}{format_name_attribute(element)}> is not honoured"
                 self.faults.add(element.line, what, f"honoured are {', '.join(_LAW_ATTRIBUTES)}")
                 continue
             if name in found:
@@ -167,7 +167,7 @@ class MjcfActuationReader:
             record = RobotActuator(
                 name=name, terms=self._read_transmission(element, name), gain=gain, bias=bias, line=element.line,
                 control=self._read_control_range(element, name, target),
-                force=read_active_limits(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
+                force=read_mjcf_active_limits(element, "forcerange", "forcelimited", f"actuator {name}", self.compiler),
             )  # fmt: skip
             found[name] = record
         return tuple(found.values())
@@ -176,7 +176,7 @@ class MjcfActuationReader:
         """Return bounds of a control; with ``inheritrange`` those of its joint, scaled about their middle."""
         part = element.number("inheritrange")
         if not part:
-            return read_active_limits(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
+            return read_mjcf_active_limits(element, "ctrlrange", "ctrllimited", f"actuator {name}", self.compiler)
         joint = self.joints.get(target)
         limits = (joint.limits.lower, joint.limits.upper) if joint else UNBOUNDED_RANGE
         lower, upper = self._tendon_ranges.get(target, UNBOUNDED_RANGE) if element.attribute("tendon") else limits
@@ -213,10 +213,12 @@ class MjcfActuationReader:
                 kp, kv, ratio = element.number("kp", 1.0), element.number("kv"), element.number("dampratio")
                 if ratio and element.attribute("kv"):
                     self.faults.add(
-                        element.line, f"<position{describe_element_name(element)}> has kv and dampratio", "leave one"
+                        element.line,
+                        f"<position{format_name_attribute(element)}> has kv and dampratio",
+                        "leave one",
                     )
                 if kp < 0 or kv < 0 or ratio < 0:
-                    what = f"kp, kv or dampratio of <position{describe_element_name(element)}> is negative"
+                    what = f"kp, kv or dampratio of <position{format_name_attribute(element)}> is negative"
                     self.faults.add(element.line, what, "give numbers ≥ 0")
                 return kp, (0.0, -kp, ratio or -kv)
             case "velocity":
@@ -224,14 +226,14 @@ class MjcfActuationReader:
                 return kv, (0.0, 0.0, -kv)
             case "damper":
                 what = (
-                    f"<damper{describe_element_name(element)}> brakes by what its control says, which is not honoured"
+                    f"<damper{format_name_attribute(element)}> brakes by what its control says, which is not honoured"
                 )
                 self.faults.add(element.line, what, "give the joint a damping")
                 return 0.0, (0.0, 0.0, 0.0)
         gain, bias = self._pad_parameters(element, "gainprm", 1.0), self._pad_parameters(element, "biasprm", 0.0)
         for key, known in (("gaintype", ("fixed",)), ("biastype", ("none", "affine")), ("dyntype", ("none",))):
             if element.attribute(key) not in {"", *known}:
-                what = f'{key}="{element.attribute(key)}" of <general{describe_element_name(element)}> is not honoured'
+                what = f'{key}="{element.attribute(key)}" of <general{format_name_attribute(element)}> is not honoured'
                 self.faults.add(element.line, what, f"honoured: {', '.join(known)}")
         affine = element.attribute("biastype") == "affine"
         return gain[0], (bias[0], bias[1], bias[2]) if affine else (0.0, 0.0, 0.0)
@@ -248,12 +250,12 @@ class MjcfActuationReader:
         for element in (one for section in root.children("equality") for one in section.list_elements()):
             if read_choice_attribute(element, "active", ("true", "false")) == "false":
                 self.faults.note(
-                    f"<{element.name}{describe_element_name(element)}> in <equality> is not active and left out"
+                    f"<{element.name}{format_name_attribute(element)}> in <equality> is not active and left out"
                 )
             elif element.name in {"connect", "weld"}:
                 self._add_loop(element)
             elif element.name != "joint":
-                what = f"<{element.name}{describe_element_name(element)}> in <equality> is not honoured"
+                what = f"<{element.name}{format_name_attribute(element)}> in <equality> is not honoured"
                 self.faults.add(element.line, what, "honoured are connect, weld, joint")
             else:
                 self._read_follower(element, joints)
@@ -267,11 +269,11 @@ class MjcfActuationReader:
         ends = [element.attribute(f"{'site' if sites else 'body'}{k}") or WORLD_LINK for k in (1, 2)]
         for end in ends:
             if end not in self.drawn_poses:
-                what = f"<{element.name}{describe_element_name(element)}> names {end!r}, which does not exist"
+                what = f"<{element.name}{format_name_attribute(element)}> names {end!r}, which does not exist"
                 self.faults.add(element.line, what, "correct the name")
                 return
         if ends[0] == ends[1]:
-            what = f"<{element.name}{describe_element_name(element)}> connects {ends[0]} with itself"
+            what = f"<{element.name}{format_name_attribute(element)}> connects {ends[0]} with itself"
             self.faults.add(element.line, what, f"name two {'sites' if sites else 'bodies'}")
             return
         first, second = (self.drawn_poses[end] for end in ends)

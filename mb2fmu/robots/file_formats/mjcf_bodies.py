@@ -34,9 +34,9 @@ from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     ORIENTATION_ATTRIBUTES,
     MjcfCompilerSettings,
     check_mjcf_attributes,
-    describe_element_name,
+    format_name_attribute,
     read_choice_attribute,
-    read_element_pose,
+    read_mjcf_element_pose,
 )
 from mb2fmu.robots.file_formats.strict_xml import XmlElement, XmlFaultCollector
 from mb2fmu.robots.tree.articulated_tree import rotation_about_axis
@@ -124,7 +124,7 @@ class MjcfBodyReader:
                     if child.children("joint") or child.children("freejoint"):
                         self.faults.add(child.line, "<frame> has a joint", "move it into the body")
                     found += self._read_contents(
-                        child, link, at @ read_element_pose(child, self.compiler), weighed=weighed
+                        child, link, at @ read_mjcf_element_pose(child, self.compiler), weighed=weighed
                     )
                 case "body":
                     self._read_body(child, link, at)
@@ -139,7 +139,7 @@ class MjcfBodyReader:
                     remedy = _UNSUPPORTED_ELEMENTS.get(name, "correct the word, or remove it")
                     self.faults.add(
                         child.line,
-                        f"<{name}> in <{element.name}{describe_element_name(element)}> is not honoured",
+                        f"<{name}> in <{element.name}{format_name_attribute(element)}> is not honoured",
                         remedy,
                     )
         return found
@@ -156,7 +156,7 @@ class MjcfBodyReader:
             return
         self._taken_names[name] += 1
         self.links.append(RobotLink(name, line=element.line))
-        origin = at @ read_element_pose(element, self.compiler)
+        origin = at @ read_mjcf_element_pose(element, self.compiler)
         self.drawn_poses[name] = self.drawn_poses[link] @ origin
         joint = RobotJoint(
             name=f"{name} (site)", kind="fixed", parent=link, child=name, origin=origin, line=element.line
@@ -169,7 +169,7 @@ class MjcfBodyReader:
         name = self._choose_name(element, "body")
         place = len(self.links)
         chain = [child for child in element.list_elements() if child.name in {"joint", "freejoint"}]
-        pose = at @ read_element_pose(element, self.compiler)
+        pose = at @ read_mjcf_element_pose(element, self.compiler)
         self.drawn_poses[name] = self.drawn_poses[parent] @ pose
         self._add_joint_chain(chain, parent, name, pose, element.line)
         if not chain and parent in self._still:
@@ -192,7 +192,7 @@ class MjcfBodyReader:
     def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the body's axes."""
         check_mjcf_attributes(element, ("pos", *ORIENTATION_ATTRIBUTES, "mass", "diaginertia", "fullinertia"))
-        pose, mass = read_element_pose(element, self.compiler), element.number("mass", required=True)
+        pose, mass = read_mjcf_element_pose(element, self.compiler), element.number("mass", required=True)
         if element.attribute("fullinertia"):
             if any(element.attribute(word) for word in ORIENTATION_ATTRIBUTES):
                 self.faults.add(element.line, "<inertial> has fullinertia and an orientation", "leave one")
@@ -297,7 +297,7 @@ class MjcfBodyReader:
 
     def _read_range(self, element: XmlElement, key: str, switch: str, name: str) -> tuple[float, float]:
         """Return the lower and upper bound of a joint's range, in rad or m."""
-        return read_active_limits(element, key, switch, name, self.compiler)
+        return read_mjcf_active_limits(element, key, switch, name, self.compiler)
 
     def _scale_masses(self) -> None:
         """Scale masses and inertias so that the total mass is that of ``settotalmass``."""
@@ -311,7 +311,7 @@ class MjcfBodyReader:
         ]
 
 
-def read_active_limits(
+def read_mjcf_active_limits(
     element: XmlElement, key: str, switch: str, name: str, compiler: MjcfCompilerSettings
 ) -> tuple[float, float]:
     """Return the active bounds: where ``switch`` says so, else where they are given."""

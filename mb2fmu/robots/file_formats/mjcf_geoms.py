@@ -26,9 +26,9 @@ from mb2fmu.robots.file_formats.mjcf_settings_and_poses import (
     ORIENTATION_ATTRIBUTES,
     MjcfCompilerSettings,
     check_mjcf_attributes,
-    describe_element_name,
+    format_name_attribute,
     read_choice_attribute,
-    read_element_pose,
+    read_mjcf_element_pose,
     rotation_aligning_z,
     rotation_from_quaternion,
 )
@@ -172,12 +172,12 @@ def read_mjcf_geom(
     if (element.number("mass") if given else element.number("density", _WATER_DENSITY)) == 0.0:
         return GeomWithMass(shape, None)
     if kind in _SIZE_COUNTS and element.attribute("mesh"):
-        what = f"<geom{describe_element_name(element)}> is fitted to a mesh as a {kind} and gives its body mass"
+        what = f"<geom{format_name_attribute(element)}> is fitted to a mesh as a {kind} and gives its body mass"
         return GeomWithMass(shape, None, f"{what}, which is not computed")
     try:
         return GeomWithMass(shape, _read_inertia(element, kind, size, pose, assets))
     except SolidInertiaError as error:
-        what = f"<geom{describe_element_name(element)}> is a {kind} and gives its body mass, which is not known"
+        what = f"<geom{format_name_attribute(element)}> is a {kind} and gives its body mass, which is not known"
         return GeomWithMass(shape, None, f"{what}: {error}")
 
 
@@ -185,7 +185,7 @@ def _read_size_and_pose(element: XmlElement, kind: str, compiler: MjcfCompilerSe
     """Return radii and half lengths, and the pose; ``fromto`` gives the length and the z axis."""
     count, text = _SIZE_COUNTS.get(kind, 0), element.attribute("size")
     if not count:
-        return np.ones(3), read_element_pose(element, compiler)
+        return np.ones(3), read_mjcf_element_pose(element, compiler)
     along = element.attribute("fromto")
     if along and kind != "sphere":
         ends = np.array(element.vector("fromto", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)))
@@ -194,12 +194,12 @@ def _read_size_and_pose(element: XmlElement, kind: str, compiler: MjcfCompilerSe
         radius = _read_first_sizes(element, text, 1)[0]
         if length == 0.0:
             element.faults.add(
-                element.line, f"fromto of <geom{describe_element_name(element)}> has no length", "give two points"
+                element.line, f"fromto of <geom{format_name_attribute(element)}> has no length", "give two points"
             )
             length, step = 1.0, np.array([0.0, 0.0, 1.0])
         half = [radius] * (count - 1) + [length / 2]
         return np.array(half), Pose(rotation_aligning_z(step / length), (ends[:3] + ends[3:]) / 2)
-    return _read_first_sizes(element, text, count), read_element_pose(element, compiler)
+    return _read_first_sizes(element, text, count), read_mjcf_element_pose(element, compiler)
 
 
 def _read_first_sizes(element: XmlElement, text: str, count: int) -> Array:
@@ -208,7 +208,7 @@ def _read_first_sizes(element: XmlElement, text: str, count: int) -> Array:
     sizes = np.array(found or (1.0,) * count)
     if np.any(sizes <= 0):
         element.faults.add(
-            element.line, f'size of <geom{describe_element_name(element)}> is "{text}"', "give lengths > 0"
+            element.line, f'size of <geom{format_name_attribute(element)}> is "{text}"', "give lengths > 0"
         )
         return np.ones(count)
     return sizes

@@ -26,7 +26,7 @@ from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
 from mb2fmu.robots.file_formats.mjcf_actuators_and_tendons import MjcfActuationReader
 from mb2fmu.robots.file_formats.mjcf_bodies import MjcfBodyReader
 from mb2fmu.robots.file_formats.mjcf_geoms import read_mjcf_assets
-from mb2fmu.robots.file_formats.mjcf_settings_and_poses import describe_element_name, read_mjcf_compiler_settings
+from mb2fmu.robots.file_formats.mjcf_settings_and_poses import format_name_attribute, read_mjcf_compiler_settings
 from mb2fmu.robots.file_formats.strict_xml import (
     FILE_ATTRIBUTE,
     XmlElement,
@@ -37,7 +37,7 @@ from mb2fmu.robots.file_formats.strict_xml import (
 )
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
-from mb2fmu.robots.tree.tree_inertia_and_stability import compute_robot_inertia_and_weight, list_tree_motion_directions
+from mb2fmu.robots.tree.robot_inertia_and_stability import compute_robot_inertia_and_weight, list_tree_motion_directions
 
 _HONOURED_SECTIONS = {"compiler", "option", "asset", "worldbody", "tendon", "equality", "actuator", "default"}
 _IGNORED_SECTIONS = {"size", "statistic", "visual", "sensor", "custom"}
@@ -360,5 +360,5 @@ def _apply_flags(flag: XmlElement, gravity: tuple[float, float, float]) -> tuple
             gravity = (0.0, 0.0, 0.0)
         elif key != "clampctrl":
             what = f'the flag {key}="disable" is not honoured'
-            flag.faults.add(flag.line, what, f"remove what it switches off, or the flag{describe_element_name(flag)}")
+            flag.faults.add(flag.line, what, f"remove what it switches off, or the flag{format_name_attribute(flag)}")
     return gravity

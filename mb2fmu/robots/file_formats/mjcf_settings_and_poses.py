@@ -115,7 +115,7 @@ def check_mjcf_attributes(element: XmlElement, honoured: tuple[str, ...], harmle
             and not _has_no_effect(element, key)
         ):
             what = (
-                f'{key}="{element.attribute(key)}" of <{element.name}{describe_element_name(element)}> is not honoured'
+                f'{key}="{element.attribute(key)}" of <{element.name}{format_name_attribute(element)}> is not honoured'
             )
             element.faults.add(element.line, what, f"remove it; honoured are {', '.join(honoured)}")
 
@@ -125,13 +125,13 @@ def _has_no_effect(element: XmlElement, key: str) -> bool:
     return key in _ZERO_DEFAULT_ATTRIBUTES and set(element.attribute(key).split()) <= {"0", "0.0", "false"}
 
 
-def describe_element_name(element: XmlElement) -> str:
+def format_name_attribute(element: XmlElement) -> str:
     """Return an element's name in a message."""
     name = element.node.get("name")
     return f' name="{name}"' if name else ""
 
 
-def read_element_pose(element: XmlElement, compiler: MjcfCompilerSettings) -> Pose:
+def read_mjcf_element_pose(element: XmlElement, compiler: MjcfCompilerSettings) -> Pose:
     """Return ``pos`` and the orientation of an element, from one of the five attributes."""
     return Pose(
         round_rotation_entries(_read_rotation(element, compiler)), np.array(element.vector("pos", (0.0, 0.0, 0.0)))
@@ -142,7 +142,7 @@ def _read_rotation(element: XmlElement, compiler: MjcfCompilerSettings) -> Array
     """Return the rotation matrix of an element, from whichever orientation attribute it has; fault if several."""
     given = [name for name in ORIENTATION_ATTRIBUTES if element.attribute(name)]
     if len(given) > 1:
-        what = f"<{element.name}{describe_element_name(element)}> has several orientations: {', '.join(given)}"
+        what = f"<{element.name}{format_name_attribute(element)}> has several orientations: {', '.join(given)}"
         element.faults.add(element.line, what, "leave one")
     match given[:1]:
         case ["quat"]:
@@ -177,7 +177,7 @@ def _read_direction(element: XmlElement, name: str, default: tuple[float, ...]) 
     length = float(np.linalg.norm(value))
     if length < _MIN_VECTOR_LENGTH:
         element.faults.add(
-            element.line, f"{name} of <{element.name}{describe_element_name(element)}> is zero", "give a direction"
+            element.line, f"{name} of <{element.name}{format_name_attribute(element)}> is zero", "give a direction"
         )
         return np.array(default)
     return value / length

@@ -42,16 +42,16 @@ class SdfCollisionMassCalculator:
             return None, f"link {name} gets its mass from a <collision>, and it is not known: {error}"
         if total is None:
             return None, f"link {name} has <inertial auto>, and no <collision> that would give it mass"
-        mass = read_child_number(inertial, "mass", total.mass)
+        mass = read_xml_child_number(inertial, "mass", total.mass)
         if mass <= 0:
             return None, f"link {name} has <inertial auto>, and its mass is {mass:g} kg"
         return replace(total, mass=mass, inertia=mass / total.mass * total.inertia, line=inertial.line), ""
 
     def _weigh_collisions(self, link: XmlElement, inertial: XmlElement) -> Iterator[LinkInertia]:
         """Yield the inertia of each shape in the link's frame."""
-        usual = read_child_number(inertial, "density", _WATER_DENSITY)
+        usual = read_xml_child_number(inertial, "density", _WATER_DENSITY)
         for collision in link.children("collision"):
-            density = read_child_number(collision, "density", usual)
+            density = read_xml_child_number(collision, "density", usual)
             if density <= 0:
                 raise SolidInertiaError(f"its density is {density:g} kg/m³")
             pose, geometry = self.read_pose(collision), collision.child("geometry")
@@ -61,7 +61,7 @@ class SdfCollisionMassCalculator:
 
     def _form_solid(self, shape: XmlElement) -> HomogeneousSolid:
         """Return the solid of a shape; an ``SolidInertiaError`` says why there is none."""
-        kind, sizes, mesh = read_shape_sizes(shape)
+        kind, sizes, mesh = read_sdf_shape_sizes(shape)
         if kind is None:
             raise SolidInertiaError(f"<{shape.name}> is no solid that is computed")
         if kind != "mesh":
@@ -72,38 +72,38 @@ class SdfCollisionMassCalculator:
         return form_mesh_file_solid(mesh, self.files, "exact", MeshVertexTransformation(sizes))
 
 
-def read_element_text(element: XmlElement | None) -> str:
+def read_xml_element_text(element: XmlElement | None) -> str:
     """Return an element's text, stripped; empty without an element."""
     return "" if element is None else (element.node.text or "").strip()
 
 
-def read_child_number(element: XmlElement, name: str, default: float) -> float:
+def read_xml_child_number(element: XmlElement, name: str, default: float) -> float:
     """Return the number in a child; bounds may be infinite."""
     child = element.child(name)
     if child is None:
         return default
-    found = child.read_numbers(read_element_text(child), "the text", 1, infinite=element.name == "limit")
+    found = child.read_numbers(read_xml_element_text(child), "the text", 1, infinite=element.name == "limit")
     return default if found is None else found[0]
 
 
-def read_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[float, ...], str]:
+def read_sdf_shape_sizes(shape: XmlElement) -> tuple[GeometryKind | None, tuple[float, ...], str]:
     """Return kind, sizes, and the file of a mesh."""
     match shape.name:
         case "box" | "ellipsoid":
             part = shape.child("size" if shape.name == "box" else "radii", required=True)
-            numbers = part.read_numbers(read_element_text(part), "the text", 3) if part else None
+            numbers = part.read_numbers(read_xml_element_text(part), "the text", 3) if part else None
             return ("box" if shape.name == "box" else "ellipsoid"), numbers or (1.0, 1.0, 1.0), ""
         case "cylinder" | "capsule":
-            sizes = (read_child_number(shape, "radius", 1.0), read_child_number(shape, "length", 1.0))
+            sizes = (read_xml_child_number(shape, "radius", 1.0), read_xml_child_number(shape, "length", 1.0))
             return ("cylinder" if shape.name == "cylinder" else "capsule"), sizes, ""
         case "sphere":
-            return "sphere", (read_child_number(shape, "radius", 1.0),), ""
+            return "sphere", (read_xml_child_number(shape, "radius", 1.0),), ""
         case "mesh":
             scale = shape.child("scale")
-            numbers = scale.read_numbers(read_element_text(scale), "the text", 3) if scale else None
+            numbers = scale.read_numbers(read_xml_element_text(scale), "the text", 3) if scale else None
             return (
                 "mesh",
                 numbers or (1.0, 1.0, 1.0),
-                read_element_text(shape.child("uri", required=True)).replace("model://", "package://"),
+                read_xml_element_text(shape.child("uri", required=True)).replace("model://", "package://"),
             )
     return None, (), ""

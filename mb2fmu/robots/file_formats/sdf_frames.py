@@ -121,7 +121,7 @@ class SdfFrames:
         return name
 
 
-def read_relative_pose(element: XmlElement, default: str) -> SdfRelativePose:
+def read_sdf_relative_pose(element: XmlElement, default: str) -> SdfRelativePose:
     """Return the ``pose`` of an element; the identity relative to ``default`` where there is none."""
     pose = element.child("pose")
     if pose is None:

@@ -33,11 +33,11 @@ from mb2fmu.robots.file_formats.mesh_file_search import NO_PACKAGES
 from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess
 from mb2fmu.robots.file_formats.sdf_collision_masses import (
     SdfCollisionMassCalculator,
-    read_child_number,
-    read_element_text,
-    read_shape_sizes,
+    read_sdf_shape_sizes,
+    read_xml_child_number,
+    read_xml_element_text,
 )
-from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, SdfFrames, SdfRelativePose, read_relative_pose
+from mb2fmu.robots.file_formats.sdf_frames import MODEL, WORLD, SdfFrames, SdfRelativePose, read_sdf_relative_pose
 from mb2fmu.robots.file_formats.sdf_model_inclusion import SdfModelInserter
 from mb2fmu.robots.file_formats.sdf_nested_models import (
     IGNORED_ELEMENTS,
@@ -146,7 +146,7 @@ class _SdfModelReader:
         if _read_child_boolean(element, "static"):
             self.faults.add(element.line, "the model is static", "remove <static>: it would not move")
         self.frames = SdfFrames(self.faults)
-        placed = read_relative_pose(element, WORLD)
+        placed = read_sdf_relative_pose(element, WORLD)
         if placed.relative_to != WORLD:
             what = f"the pose of the model is relative to {placed.relative_to}"
             self.faults.add(element.line, what, "give it in the world")
@@ -173,10 +173,10 @@ class _SdfModelReader:
     def _place_frames(self) -> None:
         """Place all links, frames and joints; a frame attached to nothing or the model hangs on the canonical link."""
         for child in self.element.children("link"):
-            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, MODEL))
+            self.frames.add_frame(child.attribute("name", required=True), read_sdf_relative_pose(child, MODEL))
         for child in self.element.children("frame"):
             attached = child.attribute("attached_to")
-            placed = read_relative_pose(child, attached or MODEL)
+            placed = read_sdf_relative_pose(child, attached or MODEL)
             placed = replace(placed, placement_frame=child.attribute(PLACEMENT_ATTRIBUTE))
             self.frames.add_frame(child.attribute("name", required=True), placed)
             first = next((link.attribute("name") for link in self.element.children("link")), "")
@@ -184,8 +184,8 @@ class _SdfModelReader:
             self.frames.parent_of_frame[child.attribute("name")] = canonical if attached in {"", MODEL} else attached
         for child in self.element.children("joint"):
             end = child.child("child", required=True)
-            on = read_element_text(end) if end else MODEL
-            self.frames.add_frame(child.attribute("name", required=True), read_relative_pose(child, on))
+            on = read_xml_element_text(end) if end else MODEL
+            self.frames.add_frame(child.attribute("name", required=True), read_sdf_relative_pose(child, on))
             self.frames.parent_of_frame[child.attribute("name")] = on
 
     def _add_frames(self, names: set[str]) -> None:
@@ -214,7 +214,7 @@ class _SdfModelReader:
             self.faults.add(element.line, f"link {name} is kinematic, which is not honoured", "prescribe its joint")
         decay = element.child("velocity_decay")
         decays = (
-            [part.read_numbers(read_element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
+            [part.read_numbers(read_xml_element_text(part) or "0", "the text", 1) for part in decay.list_elements()]
             if decay
             else []
         )
@@ -248,14 +248,14 @@ class _SdfModelReader:
     def _read_inertial(self, element: XmlElement) -> LinkInertia:
         """Read mass and inertia about the centre of mass, turned into the link's axes."""
         self._check_inertial(element)
-        pose = read_relative_pose(element, "").pose
-        mass = read_child_number(element, "mass", 1.0)
+        pose = read_sdf_relative_pose(element, "").pose
+        mass = read_xml_child_number(element, "mass", 1.0)
         inertia = element.child("inertia")
         words = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         defaults = dict(zip(words, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), strict=True))
         if inertia is not None:
             inertia.check_allowed(words)
-            defaults = {word: read_child_number(inertia, word, value) for word, value in defaults.items()}
+            defaults = {word: read_xml_child_number(inertia, word, value) for word, value in defaults.items()}
         xx, xy, xz, yy, yz, zz = defaults.values()
         turned = pose.rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ pose.rotation.T
         return LinkInertia(mass, pose.position, (turned + turned.T) / 2, element.line)
@@ -265,7 +265,7 @@ class _SdfModelReader:
         pose = self._read_shape_pose(element, link)
         geometry = element.child("geometry", required=True)
         for shape in geometry.list_elements() if geometry else ():
-            kind, sizes, mesh = read_shape_sizes(shape)
+            kind, sizes, mesh = read_sdf_shape_sizes(shape)
             if kind is None:
                 self.faults.note(f"the shape <{shape.name}> is not drawn")
                 continue
@@ -273,7 +273,7 @@ class _SdfModelReader:
 
     def _read_shape_pose(self, element: XmlElement, link: str) -> Pose:
         """Return the pose of a visual or collision on its link."""
-        placed = read_relative_pose(element, link)
+        placed = read_sdf_relative_pose(element, link)
         if placed.relative_to == link:
             return placed.pose
         return self._relative_pose(link, placed.relative_to, element.line) @ placed.pose
@@ -288,7 +288,9 @@ class _SdfModelReader:
             remedy = f"honoured are {', '.join(_JOINT_KINDS)}"
             self.faults.add(element.line, f"joint {name} is of the type {kind!r}, which is not honoured", remedy)
         ends = [element.child(word, required=True) for word in ("parent", "child")]
-        parent, child = (self.frames.find_link(read_element_text(end), links, end.line) if end else "" for end in ends)
+        parent, child = (
+            self.frames.find_link(read_xml_element_text(end), links, end.line) if end else "" for end in ends
+        )
         if child == WORLD:
             self.faults.add(element.line, f"the child of joint {name} is the world", "let the world be its parent")
             return
@@ -355,8 +357,8 @@ class _SdfModelReader:
     def _read_armature(self, element: XmlElement, name: str, kind: str) -> float:
         """Return a rotor's inertia as felt at the joint, by Drake's words for it; 0 if it has several axes."""
         inertia, ratio = (
-            read_child_number(element, "rotor_inertia", 0.0),
-            read_child_number(element, "gear_ratio", 1.0),
+            read_xml_child_number(element, "rotor_inertia", 0.0),
+            read_xml_child_number(element, "gear_ratio", 1.0),
         )
         if inertia < 0:
             self.faults.add(element.line, f"rotor_inertia of joint {name} is {inertia:g}", "give a number ≥ 0")
@@ -378,7 +380,7 @@ class _SdfModelReader:
         values = {"damping": 0.0, "friction": 0.0, "spring_stiffness": 0.0, "spring_reference": 0.0}
         if dynamics is not None:
             dynamics.check_allowed(values)
-            values = {key: read_child_number(dynamics, key, 0.0) for key in values}
+            values = {key: read_xml_child_number(dynamics, key, 0.0) for key in values}
         for key in ("damping", "friction", "spring_stiffness"):
             if values[key] < 0 and dynamics is not None:
                 self.faults.add(dynamics.line, f"{key} of joint {name} is {values[key]:g}", "give a number ≥ 0")
@@ -426,12 +428,12 @@ class _SdfModelReader:
         if limit is None:
             return JointLimits()
         limit.check_allowed({"lower", "upper", "effort", "velocity"}, {"stiffness", "dissipation"})
-        lower, upper = read_child_number(limit, "lower", -np.inf), read_child_number(limit, "upper", np.inf)
+        lower, upper = read_xml_child_number(limit, "lower", -np.inf), read_xml_child_number(limit, "upper", np.inf)
         if lower > upper:
             self.faults.add(
                 limit.line, f"lower = {lower:g} of joint {name} is above upper = {upper:g}", "exchange them"
             )
-        effort, velocity = (read_child_number(limit, word, -1.0) for word in ("effort", "velocity"))
+        effort, velocity = (read_xml_child_number(limit, word, -1.0) for word in ("effort", "velocity"))
         return JointLimits(
             lower=lower if lower > -_UNBOUNDED_LIMIT else -np.inf, upper=upper if upper < _UNBOUNDED_LIMIT else np.inf,
             effort=effort if effort >= 0 else np.inf, velocity=velocity if velocity >= 0 else np.inf,
@@ -444,11 +446,11 @@ def _read_mimic(axis: XmlElement) -> JointMimic | None:
     if mimic is None:
         return None
     mimic.check_allowed({"multiplier", "offset", "reference"})
-    multiplier, offset = read_child_number(mimic, "multiplier", 1.0), read_child_number(mimic, "offset", 0.0)
+    multiplier, offset = read_xml_child_number(mimic, "multiplier", 1.0), read_xml_child_number(mimic, "offset", 0.0)
     return JointMimic(
         mimic.attribute("joint", required=True),
         multiplier,
-        offset - multiplier * read_child_number(mimic, "reference", 0.0),
+        offset - multiplier * read_xml_child_number(mimic, "reference", 0.0),
     )
 
 
@@ -462,7 +464,7 @@ def _read_child_boolean(element: XmlElement, name: str) -> bool:
     child = element.child(name)
     if child is None:
         return False
-    text = read_element_text(child).lower()
+    text = read_xml_element_text(child).lower()
     if text not in {"true", "1", "false", "0", ""}:
         child.faults.add(child.line, f'the text of <{name}> is "{text}"', "give true or false")
     return text in {"true", "1"}
@@ -474,7 +476,7 @@ def _read_color(element: XmlElement) -> str:
     diffuse = (material.child("diffuse") or material.child("ambient")) if material else None
     if diffuse is None:
         return ""
-    numbers = [float(part) for part in read_element_text(diffuse).split()[:3] if _is_number(part)]
+    numbers = [float(part) for part in read_xml_element_text(diffuse).split()[:3] if _is_number(part)]
     return (
         "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers) if len(numbers) == 3 else ""
     )

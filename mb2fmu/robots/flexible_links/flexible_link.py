@@ -27,7 +27,7 @@ from mb2fmu.robots.description.robot_description import (
     RobotJoint,
     rotation_from_roll_pitch_yaw,
 )
-from mb2fmu.robots.flexible_links.flexible_link_files import read_flexible_file
+from mb2fmu.robots.flexible_links.flexible_link_files import read_flexible_body_file
 from mb2fmu.robots.flexible_links.flexible_link_settings import FlexibleLinkSetting
 from mb2fmu.robots.robot_settings import RobotSettings
 
@@ -178,7 +178,7 @@ def _make_flexible_link(
         folder = description.source.parent if description.source else None
         if folder is None:
             raise ModelError("", [Fault("the robot was not read from a file", setting.file, "give a beam")])
-        body, faces = read_flexible_file(name, folder / setting.file, setting.damping)
+        body, faces = read_flexible_body_file(name, folder / setting.file, setting.damping)
         drawing = {} if faces is None else {"faces": faces}
     else:
         assert setting.section is not None, "the settings' reader asks for it"

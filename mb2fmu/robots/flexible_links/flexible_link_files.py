@@ -20,7 +20,7 @@ FACES = "faces"
 """Array of the triangles that pictures show, numbers of nodes, shape (f, 3)."""
 
 
-def read_flexible_file(name: str, path: Path, damping: Any) -> tuple[FlexibleBody, Any]:
+def read_flexible_body_file(name: str, path: Path, damping: Any) -> tuple[FlexibleBody, Any]:
     """Return the flexible body of a file, and its triangles for pictures; None where there are none.
 
     Args:

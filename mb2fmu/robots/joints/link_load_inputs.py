@@ -15,8 +15,8 @@ from mb2fmu.model.variable_naming import suggest_identifier
 from mb2fmu.robots.description.robot_description import Array
 from mb2fmu.robots.joints.inverse_dynamics_setup import choose_excitation_frequency
 from mb2fmu.robots.robot_settings import LoadWord, RobotLoadSetting
+from mb2fmu.robots.tree.robot_inertia_and_stability import compute_part_poses_and_twists
 from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
-from mb2fmu.robots.tree.tree_inertia_and_stability import compute_part_poses_and_twists
 
 _ZERO_TOLERANCE = 1e-9
 _LOAD_UNITS: dict[LoadWord, str] = {"force": "N", "torque": "N.m"}
@@ -54,7 +54,7 @@ def declare_load_inputs(
     return tuple(names), tuple(inputs)
 
 
-def add_requested_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
+def add_requested_link_loads(mechanics: RobotMechanics, inputs: Sequence[Input]) -> None:
     """Add the loads of the settings, whose components are the inputs, in their order."""
     symbols, source = iter([item.symbol for item in inputs]), mechanics.description.source
     for load in mechanics.settings.loads:

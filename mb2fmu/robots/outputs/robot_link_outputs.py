@@ -36,7 +36,7 @@ def find_reaction_setting_faults(mechanics: RobotMechanics) -> Iterator[Fault]:
             yield Fault(f"joint {name} carries no mass: it has no reaction", "", "leave it out of reactions")
 
 
-def request_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[int, str]) -> None:
+def request_joint_reactions(model: Model, mechanics: RobotMechanics, names: Mapping[int, str]) -> None:
     """Add force and torque of the joints that the settings name, in the inertial frame's components.
 
     Args:
@@ -69,7 +69,7 @@ def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[NamedBody, .
     return tuple(map(NamedBody, names))
 
 
-def request_frame_outputs(model: Model, mechanics: RobotMechanics, item: RequestedFrameOutput) -> None:
+def request_link_frame_outputs(model: Model, mechanics: RobotMechanics, item: RequestedFrameOutput) -> None:
     """Add outputs for the requested quantities of one link, at its offset.
 
     Args:

@@ -17,7 +17,7 @@ def make_exact_sympy_number(value: float) -> sm.Expr:
     return sm.Integer(int(value)) if value in (0.0, 1.0, -1.0) else sm.Float(value)
 
 
-def read_constant_components(vector: Iterable[float]) -> Components:
+def read_constant_vector_components(vector: Iterable[float]) -> Components:
     """Return three numbers."""
     x, y, z = (make_exact_sympy_number(float(c)) for c in vector)
     return (x, y, z)

@@ -47,7 +47,7 @@ from mb2fmu.robots.tree.exact_sympy_components import (
     axis_vector,
     constant_rotation,
     make_exact_sympy_number,
-    read_constant_components,
+    read_constant_vector_components,
 )
 from mb2fmu.robots.tree.link_load_and_motion_records import make_motion_vector_symbols, read_link_loads
 from mb2fmu.robots.tree.loop_constraint_rows import (
@@ -100,7 +100,9 @@ class _RobotMechanismBuilder:
         loads += read_link_loads(self.robot, self.find_number, self.plain, self.body_of)
         scenery = form_robot_appearance(
             self.robot,
-            FrameAndPointLookup(self._find_shape_frame, self.part_frame, self.part_origin, read_constant_components),
+            FrameAndPointLookup(
+                self._find_shape_frame, self.part_frame, self.part_origin, read_constant_vector_components
+            ),
         )
         scenery = replace(
             scenery,
@@ -264,7 +266,9 @@ class _RobotMechanismBuilder:
 
     def _add_fixed_point(self, name: str, part: int, position: Array) -> int:
         """Add a point that is fixed on a part, and return its number."""
-        terms: VectorTerms = ((self.part_frame[part], read_constant_components(position)),) if np.any(position) else ()
+        terms: VectorTerms = (
+            ((self.part_frame[part], read_constant_vector_components(position)),) if np.any(position) else ()
+        )
         self.points.append(KinematicPoint(name, self.part_origin[part], terms, None, located=True))
         return len(self.points) - 1
 

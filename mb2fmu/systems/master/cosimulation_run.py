@@ -12,7 +12,11 @@ import numpy.typing as npt
 from mb2fmu.systems.master.communication_steps import AcceptedCommunicationStep, CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Slave
 from mb2fmu.systems.master.power_bond_energy import SystemBondEnergies
-from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, StabilityForecast, forecast_stability
+from mb2fmu.systems.master.stability_forecast import (
+    LinearCoupledComponentModel,
+    StabilityForecast,
+    forecast_coupling_stability,
+)
 from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
 
 Floats = npt.NDArray[np.float64]
@@ -121,7 +125,7 @@ def _forecast_stability(
             "no forecast of stability: not all components offer directional derivatives of their states"
         )
         return
-    forecast = forecast_stability(wiring, models, stepping, stop)
+    forecast = forecast_coupling_stability(wiring, models, stepping, stop)
     statistics.forecast = asdict(forecast)
     if forecast.unstable and stepping.unstable == "refuse":
         raise _UnstableCouplingError(forecast)

@@ -66,7 +66,7 @@ class StabilityForecast:
         return bool(self.log_growth > np.log(MAX_ERROR_GROWTH))
 
 
-def forecast_stability(
+def forecast_coupling_stability(
     wiring: SystemWiring,
     models: Sequence[LinearCoupledComponentModel],
     stepping: CommunicationStepSettings,

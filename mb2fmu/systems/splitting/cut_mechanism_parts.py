@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.mechanics.mechanism.records.complete_mechanism_source import ReadyMadeMechanismSource
+from mb2fmu.mechanics.mechanism.records.prebuilt_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.systems.splitting.exchanged_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut

@@ -47,8 +47,8 @@ from mb2fmu.systems.splitting.joint_replacement_records import (
     RenumberedFramesAndPoints,
     TransmissionLineWave,
 )
+from mb2fmu.systems.splitting.mechanism_state_dependencies import MechanismStateDependencies
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import MechanismStateDependencies
 
 JointCompliance = Literal["bushing", "line"]
 

@@ -23,8 +23,8 @@ from mb2fmu.systems.splitting.exchanged_forces import (
     replace_magnitude_by_input,
 )
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
+from mb2fmu.systems.splitting.mechanism_state_dependencies import list_frames_turned_by_load
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
-from mb2fmu.systems.splitting.state_dependencies import list_frames_turned_by_load
 
 VALUE, RATE, ACCELERATION = range(3)
 """Levels of a state that another part needs."""

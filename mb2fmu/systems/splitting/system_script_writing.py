@@ -1,4 +1,4 @@
-"""``form_system_script``: the Python file that couples the FMUs of a cut model; the uncut model is the reference."""
+"""``form_coupled_system_script``: the Python file that couples the FMUs of a cut model, the reference is that model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SystemRunSettings:
     bonds: tuple[tuple[str, str, str], ...] = ()
 
 
-def form_system_script(
+def form_coupled_system_script(
     name: str,
     title: str,
     parts: Sequence[CutMechanismPart],

@@ -22,7 +22,7 @@ from lxml import etree
 
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.systems.block_diagram_layout import DiagramComponentBox, place_component_boxes
+from mb2fmu.systems.block_diagram_layout import DiagramComponentBox, place_block_diagram_boxes
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition
 from mb2fmu.systems.port_and_bond_records import find_outputs_read_before_inputs
 from mb2fmu.systems.wired_system import ConnectedTerminals, WiredSystem
@@ -121,7 +121,7 @@ def _make_structure(wired_system: WiredSystem, version: SspVersion) -> Element:
         )
         _add_child(binding, SSD, "ParameterMapping", source=f"{PARAMETER_FILE_STEM}.ssm")
     terminal_types = _list_connected_terminal_types(wired_system) if version == "2.1-draft" else ()
-    boxes = place_component_boxes(wired_system.wiring)
+    boxes = place_block_diagram_boxes(wired_system.wiring)
     elements = _add_child(system_element, SSD, "Elements")
     for index, component in enumerate(wired_system.components):
         connectors = _add_component(elements, wired_system, index, component, boxes[index])

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
-from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
+from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_single_module_target
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter
 
@@ -152,5 +152,5 @@ FORTRAN = TargetModuleLanguage(
 
 
 def emit_fortran_files(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
-    """Print the module and the main program; arguments and errors as those of :func:`emit_module`."""
-    return emit_module(program, model, FORTRAN)
+    """Print the module and the main program; arguments and errors as those of :func:`emit_single_module_target`."""
+    return emit_single_module_target(program, model, FORTRAN)

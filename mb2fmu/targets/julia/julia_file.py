@@ -9,7 +9,7 @@ from typing import ClassVar
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.targets.program_statement_printing import format_decimal
-from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_module
+from mb2fmu.targets.single_module_target import TargetModuleLanguage, emit_single_module_target
 from mb2fmu.targets.target_model_description import TargetModelDescription
 from mb2fmu.targets.work_array_printing import WorkArrayFunctionPrinter
 
@@ -115,5 +115,5 @@ JULIA = TargetModuleLanguage(
 
 
 def emit_julia_file(program: ScalarProgram, model: TargetModelDescription) -> InMemoryFileTree:
-    """Print the module; arguments and errors as those of :func:`emit_module`."""
-    return emit_module(program, model, JULIA)
+    """Print the module; arguments and errors as those of :func:`emit_single_module_target`."""
+    return emit_single_module_target(program, model, JULIA)

@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_points
-from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepCheckStart, choose_step_check_start
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
+from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_state_points
+from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepCheckStart, choose_unusual_step_check_start
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_names
+from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_fmu_variables
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.finite_differences import (
     DirectionalDifferences,
@@ -121,7 +121,7 @@ def choose_api_check_point(
         if target != values[k] and _keeps_constraints_closed(reference, row_scales, row, k, target):
             values[k] = target
             tuned.append(k)
-    inputs, settable = run.inputs_at(row), list_settable_names(description)
+    inputs, settable = run.inputs_at(row), list_settable_fmu_variables(description)
     point_before, point_after = (
         FiniteDifferencePoint(row, inputs, run.parameters),
         FiniteDifferencePoint(row, inputs, tuple(values)),
@@ -139,8 +139,10 @@ def choose_api_check_point(
             lambda: compute_state_and_input_differences(reference, replace(point_after, after_event=True))
         ),
         by_parameters=_result_or_none(lambda: compute_parameter_differences(reference, point_before, tuned)),
-        extreme_points=choose_extreme_points(definition, reference, row, settable, compute_largest_rates(reference)),
-        steps=choose_step_check_start(definition, reference, row, limits, settable),
+        extreme_points=choose_extreme_state_points(
+            definition, reference, row, settable, compute_largest_state_rates(reference)
+        ),
+        steps=choose_unusual_step_check_start(definition, reference, row, limits, settable),
     )
 
 
@@ -328,7 +330,7 @@ def _read_start_values(description: FmuDescription, names: Sequence[str]) -> lis
     return [int(text == "true") if text in {"true", "false"} else int(text) for text in texts]
 
 
-def compute_largest_rates(reference: ReferenceRun) -> Floats:
+def compute_largest_state_rates(reference: ReferenceRun) -> Floats:
     """Return the largest |x'| of each state at some points of the experiment, > 0."""
     numeric, run = reference.numeric, reference.experiment
     prepared = numeric.prepare(run.parameters)

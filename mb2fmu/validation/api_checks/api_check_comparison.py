@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, compute_largest_rates
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, compute_largest_state_rates
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import start_flow_in_modes
 from mb2fmu.validation.comparison.motion_comparison import CONTRADICTED_MARGIN, ErrorBounds, find_fmu_switch_modes
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
@@ -62,7 +62,7 @@ class ApiCheckComparison:
     modes: dict[int, SwitchModes] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rates = compute_largest_rates(self.check_point.reference)
+        self.rates = compute_largest_state_rates(self.check_point.reference)
         self.modes = find_fmu_switch_modes(self.check_point.reference, self.limits, self.simulation)
 
     @property

@@ -15,8 +15,8 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCheckPoint,
     make_api_check_planner,
 )
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.derivative_api_checks import (
     compare_adjoint_derivatives,
     compare_directional_derivatives,
@@ -27,17 +27,20 @@ from mb2fmu.validation.api_checks.derivative_api_checks import (
     plan_output_derivative_calls,
     plan_parameter_derivative_calls,
 )
-from mb2fmu.validation.api_checks.extreme_state_checks import compare_extreme_points, make_extreme_points_operation
+from mb2fmu.validation.api_checks.extreme_state_checks import (
+    compare_values_at_extreme_states,
+    make_extreme_state_points_operation,
+)
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
+    compare_api_check_values,
     compare_parameter_tuning,
-    compare_values,
     plan_parameter_tuning_calls,
-    plan_value_calls,
+    plan_value_api_calls,
 )
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
-from mb2fmu.validation.experiment.perturbed_experiment import list_settable_names
+from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
 from mb2fmu.validation.reference.variable_scales import enlarge_sizes_of_zeros
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
@@ -72,11 +75,11 @@ def _plan_extreme_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     points, variables = planner.check_point.extreme_points, planner.description.variables
     if not points:
         return None
-    call = make_extreme_points_operation(
+    call = make_extreme_state_points_operation(
         points,
         planner.check_point.reference,
         {name: variable.reference for name, variable in variables.items()},
-        list_settable_names(planner.description),
+        list_settable_fmu_variables(planner.description),
         [p.name for p in planner.definition.parameters if not p.calculated],
         planner.list_references(planner.plan.real_variables),
     )
@@ -95,7 +98,9 @@ def _compare_extremes(
     sizes = enlarge_sizes_of_zeros(comparison.magnitudes()[outputs], largest, units, reference.work_scale)
     sizes = np.concatenate([comparison.rates, sizes])
     rates = dict(zip(comparison.plan.states, comparison.plan.rates, strict=True))
-    compare_extreme_points(comparison.check_point.extreme_points, values, reference, rates, sizes, error_table)
+    compare_values_at_extreme_states(
+        comparison.check_point.extreme_points, values, reference, rates, sizes, error_table
+    )
 
 
 def _make_step_planner(planner: ApiCallPlanner) -> UnusualStepPlanner | None:
@@ -103,7 +108,7 @@ def _make_step_planner(planner: ApiCallPlanner) -> UnusualStepPlanner | None:
     step_start, description, kind = planner.check_point.steps, planner.description, planner.plan.kind
     if step_start is None or (kind == "CoSimulation" and not description.any_step):
         return None
-    settable = list_settable_names(description)
+    settable = list_settable_fmu_variables(description)
     return UnusualStepPlanner(step_start, planner.definition, description, settable, kind)
 
 
@@ -161,7 +166,7 @@ SOLVERS = ApiCheckFamily(
 )  # fmt: skip
 _API_CHECKS = (
     ApiCheckFamily("every variable read and set", "bits of what was set and recorded; der(x) against x'",
-             plan_value_calls, compare_values),
+             plan_value_api_calls, compare_api_check_values),
     ApiCheckFamily("parameters changed during the run", "x', outputs and steps from there against the reference",
              plan_parameter_tuning_calls, compare_parameter_tuning),
     DIRECTIONAL,

@@ -16,6 +16,7 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlanner,
     list_state_and_input_changes,
 )
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.api_check_comparison import (
     KNOWN_FRACTION,
     NOISE_FRACTION,
@@ -23,8 +24,7 @@ from mb2fmu.validation.api_checks.api_check_comparison import (
     ApiCheckComparison,
     RecordedValues,
 )
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.reference.finite_differences import (
     DirectionalDifferences,

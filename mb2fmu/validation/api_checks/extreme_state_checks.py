@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import DeclaredVariable
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -105,7 +105,7 @@ class ExtremeEvaluationPoint:
         return ", ".join(f"{name} = {value:.6g}" for name, value in list(self.moved.items())[:3])
 
 
-def choose_extreme_points(
+def choose_extreme_state_points(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, settable: Collection[str], rates: Floats
 ) -> tuple[ExtremeEvaluationPoint, ...]:
     """Choose the points around a row of the perturbed experiment; none where something is always held or due.
@@ -349,7 +349,7 @@ def _join(motion: InstantMotion) -> Floats:
     return np.concatenate([motion.x_dot, motion.outputs])
 
 
-def make_extreme_points_operation(
+def make_extreme_state_points_operation(
     points: Sequence[ExtremeEvaluationPoint],
     reference: ReferenceRun,
     references: Mapping[str, int],
@@ -384,7 +384,7 @@ def make_extreme_points_operation(
     return ["points", calls, list(read)]
 
 
-def compare_extreme_points(
+def compare_values_at_extreme_states(
     points: Sequence[ExtremeEvaluationPoint],
     recorded: Sequence[Mapping[str, float] | str],
     reference: ReferenceRun,

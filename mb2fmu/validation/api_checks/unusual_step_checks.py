@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
@@ -97,7 +97,7 @@ class UnusualStepCheckStart:
         return np.maximum(np.abs(end - self.start), self.reference.state_scales)
 
 
-def choose_step_check_start(
+def choose_unusual_step_check_start(
     definition: DeclaredModelContent, reference: ReferenceRun, row: int, limits: ErrorBounds, settable: frozenset[str]
 ) -> UnusualStepCheckStart | None:
     """Choose where steps begin: long before the point of the API checks; None with events, or without settable states.

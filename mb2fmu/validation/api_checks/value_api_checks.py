@@ -10,9 +10,9 @@ import numpy as np
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.api_checks.api_call_plan import PERTURBED_EXPERIMENT_INDEX, ApiCallPlanner
+from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
-from mb2fmu.validation.api_checks.call_sequence import ApiCallSequence
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, start_flow_in_modes
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
-def plan_value_calls(planner: ApiCallPlanner) -> ApiCallSequence:
+def plan_value_api_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     """Return the calls that set discrete parameters, and read every variable at start and end."""
     plan, real_references = planner.plan, planner.list_references(planner.plan.real_variables)
     calls = ApiCallSequence()
@@ -42,7 +42,9 @@ def plan_value_calls(planner: ApiCallPlanner) -> ApiCallSequence:
     return calls
 
 
-def compare_values(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def compare_api_check_values(
+    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
     run, row = comparison.check_point.reference.experiment, comparison.check_point.row
     time, names = run.time, comparison.simulation.names

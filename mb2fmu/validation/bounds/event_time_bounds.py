@@ -281,7 +281,9 @@ class ValuesNearEvents:
     modes: tuple[SwitchModes, ...]
 
 
-def find_values_near_events(reference: ReferenceRun, events: Sequence[EventTimeBound]) -> dict[int, ValuesNearEvents]:
+def find_communication_points_near_events(
+    reference: ReferenceRun, events: Sequence[EventTimeBound]
+) -> dict[int, ValuesNearEvents]:
     """Return the communication points so near to an event that an FMU may be on either side.
 
     And those at which a sign may as well hold as slip.

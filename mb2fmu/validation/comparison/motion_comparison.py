@@ -56,7 +56,7 @@ from mb2fmu.validation.bounds.event_time_bounds import (
     EventTimeBound,
     ValuesNearEvents,
     compute_event_time_bounds,
-    find_values_near_events,
+    find_communication_points_near_events,
 )
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
 from mb2fmu.validation.bounds.indeterminate_friction_modes import compute_sticking_force_effects
@@ -145,7 +145,7 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
         )
     events = compute_event_time_bounds(reference, allowed)
     allowed[:, list(reference.state_columns)] += compute_grazing_uncertainty(reference, events)
-    sides = find_values_near_events(reference, events)
+    sides = find_communication_points_near_events(reference, events)
     step_error_growth = _measure_step_error_growth(reference, sides)
     return ErrorBounds(allowed, predictable_points, reasons, events, sides, traversals, step_error_growth)
 

@@ -142,7 +142,7 @@ def _form_column_record(column: MeasuredColumnComparison) -> dict[str, Any]:
     return {n: str(v) if isinstance(v, float) and not math.isfinite(v) else v for n, v in values.items()}
 
 
-def compare_measurements(
+def compare_fmu_with_measurements(
     fmu: Path, table: ValidationDataTable, settings: MeasuredDataRunSettings | None = None
 ) -> tuple[MeasuredTableComparison, ...]:
     """Run an FMU along measured data, as each of its interface types.

@@ -569,14 +569,14 @@ def _describe_experiment(
     )
 
 
-def list_settable_names(description: FmuDescription) -> frozenset[str]:
+def list_settable_fmu_variables(description: FmuDescription) -> frozenset[str]:
     """Return the names that can be set in an FMU before the simulation."""
     return frozenset(
         name for name, variable in description.variables.items() if variable.is_double and variable.settable
     )
 
 
-def form_experiment_with_overrides(
+def form_experiment_with_perturbed_values(
     perturbed: ExperimentValues, default: ExperimentValues, definition: DeclaredModelContent, settable: Collection[str]
 ) -> ExperimentValues:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""

@@ -20,7 +20,7 @@ from mb2fmu.validation.validation_result import ExercisedQuantityResult
 _LISTED_POINTS = 4
 
 
-def add_tried_ranges(
+def add_tried_value_ranges(
     quantities: Sequence[ExercisedQuantityResult],
     definition: DeclaredModelContent,
     references: Sequence[ReferenceRun],

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from mb2fmu.validation.independent_import.independent_sdf_solid_moments import integrate_shape
+from mb2fmu.validation.independent_import.independent_sdf_solid_moments import integrate_shape_moments
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     Pose,
@@ -298,7 +298,7 @@ class _SdfTreeReader:
             base = self.place_of(self._scopes[name].full_name(relative) if relative else name)
             R, p = _relative_pose(frame, _compose_poses(base, place))
             for shape in collision.findall("geometry/*"):
-                volume, center, moment = integrate_shape(shape)
+                volume, center, moment = integrate_shape_moments(shape)
                 c = p + R @ center
                 mass, first = mass + density * volume, first + density * volume * c
                 second += density * (R @ moment @ R.T + volume * np.outer(c, c))

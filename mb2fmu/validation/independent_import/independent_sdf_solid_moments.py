@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
-def integrate_shape(shape: ET.Element) -> tuple[float, Array, Array]:
+def integrate_shape_moments(shape: ET.Element) -> tuple[float, Array, Array]:
     """Return volume V, centre c, and ∫ (x − c)(x − c)ᵀ dV of a shape, in its own frame; m³, m, m⁵.
 
     Raises:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mb2fmu.robots import RobotMechanics
 
 
-def explain_missing_import(robot: RobotMechanics) -> str:
+def explain_missing_independent_import(robot: RobotMechanics) -> str:
     """Return why a model has no independent import; empty if it has one."""
     applies_by_reason = {
         f"the independent import of {robot.kind} is MuJoCo's, which is not installed: pip install mujoco": (
@@ -23,7 +23,7 @@ def explain_missing_import(robot: RobotMechanics) -> str:
     return next((reason for reason, applies in applies_by_reason.items() if applies), "")
 
 
-def explain_missing_accelerations(definition: CheckedModel, robot: RobotMechanics) -> str:
+def explain_missing_independent_accelerations(definition: CheckedModel, robot: RobotMechanics) -> str:
     """Return why the independent import has no x' of a model; empty if it has."""
     is_repaired = robot.settings.inertia == "repair" and any("repaired" in note for note in robot.notes)
     applies_by_reason = {

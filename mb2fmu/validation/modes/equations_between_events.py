@@ -151,7 +151,7 @@ class EquationsBetweenEvents:
         return not reached.isdisjoint(unsolved)
 
 
-def compute_counter_margin(surface: float, mode: float, *, clock: bool) -> float:
+def compute_distance_to_next_count(surface: float, mode: float, *, clock: bool) -> float:
     """Return how far what counts is from its next step; a clock within round-off of an instant is at it."""
     margin_above = mode + 1.0 - surface
     return 0.0 if clock and abs(margin_above) <= _CLOCK_ROUND_OFF * abs(surface) else min(surface - mode, margin_above)

@@ -23,7 +23,7 @@ from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
 )
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
 from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effects, solve_coupled_holding_forces
-from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, compute_counter_margin
+from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, compute_distance_to_next_count
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
 from mb2fmu.validation.modes.instant_motion_in_modes import InstantMotionInModes
@@ -244,7 +244,7 @@ class HybridEquations(ModeEquations):
         margins[are_on & self._are_set_at_events & (surfaces == 0.0)] = -1.0  # no motion comes to it: it is as it says
         for i in self._counters:
             surface, mode = float(surfaces[i]), float(modes.values[i])
-            margins[i] = compute_counter_margin(surface, mode, clock=i in self.frozen.clock_switches)
+            margins[i] = compute_distance_to_next_count(surface, mode, clock=i in self.frozen.clock_switches)
         if self.signs:
             rest_limits = self.rest_slip_limits(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)

@@ -57,7 +57,7 @@ def count_remaining_digits(error_growth: float) -> float:
     return round(min(DOUBLE_DIGITS, max(0.0, DOUBLE_DIGITS - math.log10(max(error_growth, 1.0)))), 1)
 
 
-def compute_least_known_digits(reference: ReferenceRun) -> LeastKnownDerivativeDigits | None:
+def compute_digits_of_worst_derivative(reference: ReferenceRun) -> LeastKnownDerivativeDigits | None:
     """Return the known digits of the reference's worst derivative, at a dozen points; None without any."""
     numeric, run = reference.numeric, reference.experiment
     rows = np.unique(np.linspace(0, len(reference.states) - 2, _SAMPLED_POINTS).astype(np.int64)).tolist()

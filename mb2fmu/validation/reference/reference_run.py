@@ -22,6 +22,7 @@ from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog
 from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
+from mb2fmu.validation.reference.integration_standstill_diagnosis import diagnose_integration_standstill
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
@@ -29,7 +30,6 @@ from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
     integrate_explicit_euler,
 )
-from mb2fmu.validation.reference.standstill_diagnosis import diagnose_integration_standstill
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
@@ -41,7 +41,7 @@ from mb2fmu.validation.reference.variable_scales import (
     ROUND_OFF_ALLOWANCE,
     compute_energy_scale,
     compute_motion_scales,
-    compute_row_scales,
+    compute_row_scales_and_round_off,
     compute_tolerance_scales,
     estimate_start_scales,
     find_moving_variables,
@@ -593,10 +593,12 @@ def _compute_constraint_balance_residuals(
 def compute_constraint_scales(
     numeric: NumericEquations, run: ExperimentValues, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
-    """Return scale and round-off of each constraint row by ``variable_scales.compute_row_scales``."""
+    """Return scale and round-off of each constraint row by ``variable_scales.compute_row_scales_and_round_off``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     counts, points = (len(numeric.equations.position_rows), n_q), run.form_points(values[:, : n_q + n_u + n_z])
-    return compute_row_scales(numeric, counts, points, scales[: n_q + n_u], numeric.prepare(run.parameters))
+    return compute_row_scales_and_round_off(
+        numeric, counts, points, scales[: n_q + n_u], numeric.prepare(run.parameters)
+    )
 
 
 def _describe_provenance(
@@ -624,7 +626,7 @@ def _describe_provenance(
     }
 
 
-def integrate_by_euler(
+def integrate_reference_by_explicit_euler(
     definition: DeclaredModelContent,
     equations: EquationsOfMotion,
     step: float,

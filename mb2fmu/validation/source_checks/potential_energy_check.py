@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import PotentialFunction, potential_rate
+from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import PotentialFunction, potential_energy_rate
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import RandomStateSample, draw_random_states
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load
@@ -119,8 +119,8 @@ class _GeneralizedForcesAtRest:
                 force = force - self._compute_forces(self._isolate_load(load), sample, sample.q)[0]
             u = self._make_admissible(direction)
             rates = self._numeric.kinematic_matrices()[0] @ u
-            rate, noise = potential_rate(self._potential, sample, rates, self._step)
-            rate_small_step, noise_small_step = potential_rate(
+            rate, noise = potential_energy_rate(self._potential, sample, rates, self._step)
+            rate_small_step, noise_small_step = potential_energy_rate(
                 self._potential, sample, rates, self._step / _STEP_REFINEMENT
             )
             if not np.isfinite([rate, rate_small_step]).all():

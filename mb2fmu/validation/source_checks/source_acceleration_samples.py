@@ -1,7 +1,7 @@
 """Sample x' at random admissible points, from a source of equations that are not the FMU's.
 
 There are two sources: the user's own SymPy objects (``source_accelerations``), and a robot's file that is imported
-independently (``independent_import.robot_accelerations``).
+independently (``independent_import.independent_robot_accelerations``).
 """
 
 from __future__ import annotations

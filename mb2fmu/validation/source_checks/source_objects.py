@@ -19,7 +19,7 @@ from sympy.physics.mechanics.body_base import BodyBase
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from mb2fmu.model.sources.frame_and_point_restoration import list_vector_frames, restore_frames_and_points
-from mb2fmu.model.sources.mechanics_source import Mechanics, origin, pivot_as_position_origin
+from mb2fmu.model.sources.mechanics_source import Mechanics, find_pivot_as_position_origin, origin
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 
 Expressions = tuple[sm.Expr, ...]
@@ -66,7 +66,8 @@ def extract_mechanics_objects(mechanics: Mechanics, *, actuators: bool = True) -
         actuators: False: without their loads, which may be too long to be composed.
     """
     return replace(
-        _extract_parts(mechanics, actuators=actuators), origin=origin(mechanics) or pivot_as_position_origin(mechanics)
+        _extract_parts(mechanics, actuators=actuators),
+        origin=origin(mechanics) or find_pivot_as_position_origin(mechanics),
     )
 
 

@@ -81,7 +81,7 @@ class ContactArrow:
     directions: Floats
 
 
-def locate_contacts(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
+def locate_scene_contacts(scene: Scene, motion: StateTrajectory) -> tuple[ContactArrow, ...]:
     """Return where the touches of a scene are along a motion; nothing for those that are at none of its points."""
     wanted = [
         (t, k, gap)
@@ -201,7 +201,7 @@ def draw_motion(scene: Scene, motion: StateTrajectory, overlay: StateTrajectory 
         overlay: The same mechanism, as the reference moves.
     """
     artist = _DrawingBuilder(scene, evaluate_scene_poses(scene, motion))
-    drawing = artist.drawing(locate_contacts(scene, motion))
+    drawing = artist.drawing(locate_scene_contacts(scene, motion))
     if overlay is None:
         return drawing
     return replace(drawing, reference_poses=artist.poses(evaluate_scene_poses(scene, overlay)))

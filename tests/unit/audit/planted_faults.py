@@ -24,7 +24,7 @@ import type_limit_mutants
 import update_and_tick_mutants
 from correct_fmus import Base, Members
 
-from mb2fmu.audit import AuditResult, audit, rules
+from mb2fmu.audit import AuditResult, audit, audit_rules_by_id
 
 HANGS = {"life.crash", "value.extreme"}
 """Rules by which a call that does not come back is named: mutants of theirs get less time."""
@@ -54,7 +54,7 @@ class Planted:
     @property
     def run(self) -> bool:
         """Whether only a running FMU shows it."""
-        return any(rules()[each].half == "behaviour" for each in self.rules) and self.group != "read"
+        return any(audit_rules_by_id()[each].half == "behaviour" for each in self.rules) and self.group != "read"
 
     def judged(self, path: Path, *, together: bool = False) -> AuditResult:
         """What its rules say of a unit, each interface type in a process of its own or all in one."""
@@ -175,7 +175,7 @@ def daily() -> frozenset[str]:
     found = {each.name for each in everything if each.name in KINDS}
     found |= {each.name for each in everything if each.group == "read" and each.base == _first(each, everything).base}
     running = [each for each in everything if each.group != "read"]
-    for rule in rules():
+    for rule in audit_rules_by_id():
         served = [each for each in running if rule in each.rules]
         if served and not any(each.rules == (rule,) and each.name in found for each in served):
             found.add(min(served, key=lambda each: (len(each.rules), each.name in COSTLY)).name)

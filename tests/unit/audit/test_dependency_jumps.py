@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mb2fmu.audit.behaviour.fixture.apparent_dependencies import drop_jumps_to_other_solutions
+from mb2fmu.audit.behaviour.fixture.apparent_dependencies import drop_effects_of_solution_jumps
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,6 @@ def test_only_jumps_of_solved_states_lead_to_another_branch(nearby, other, kept)
     output, known = SimpleNamespace(initial="calculated"), SimpleNamespace()
     entries = [SimpleNamespace(variable=each, targets=()) for each in (solved, fixed, output)]
     stage = SimpleNamespace(description=SimpleNamespace(state_set=[solved, fixed]))
-    assert drop_jumps_to_other_solutions(stage, entries, known, ([0.5, 1.0, 2.0], nearby, other)) == kept
+    assert drop_effects_of_solution_jumps(stage, entries, known, ([0.5, 1.0, 2.0], nearby, other)) == kept
     declared = [SimpleNamespace(variable=each, targets=(known,)) for each in (solved, fixed, output)]
-    assert drop_jumps_to_other_solutions(stage, declared, known, ([0.5, 1.0, 2.0], nearby, other)) == other
+    assert drop_effects_of_solution_jumps(stage, declared, known, ([0.5, 1.0, 2.0], nearby, other)) == other

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mb2fmu.audit import audit
 from mb2fmu.audit.behaviour.fixture.trial_fixture import MAX_VARIABLES, MIN_VARIABLES_OF_A_KIND, FmuTrialFixture
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import parse_model_description
 
 
 def described(states: int, parameters: int, outputs: int) -> FmuTrialFixture:
@@ -31,7 +31,7 @@ def described(states: int, parameters: int, outputs: int) -> FmuTrialFixture:
         f"<ModelVariables>{''.join(lines)}</ModelVariables><ModelStructure><Derivatives>{slopes}</Derivatives>"
         "</ModelStructure></fmiModelDescription>"
     )
-    library = SimpleNamespace(description=read_description(text.encode()))
+    library = SimpleNamespace(description=parse_model_description(text.encode()))
     return FmuTrialFixture(library, "ModelExchange", Path())  # type: ignore[arg-type]
 
 

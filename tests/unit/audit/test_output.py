@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 from lxml import html
 
-from mb2fmu.audit import audit, rules
+from mb2fmu.audit import audit, audit_rules_by_id
 from mb2fmu.cli import commands
 from mb2fmu.report.pages.audit_ci_reports import format_github_annotations
-from mb2fmu.report.pages.audit_page import format_rules_as_markdown, render_audit_page
+from mb2fmu.report.pages.audit_page import format_audit_rules_as_markdown, render_audit_page
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "audit_rules.md"
 
@@ -128,7 +128,7 @@ def test_archives_are_judged_as_such(tmp_path: Path) -> None:
 def test_nothing_large_is_loaded_before_a_fmu_runs() -> None:
     """Neither by the command and its summary, nor by the processes that watch and run an FMU."""
     modules = "mb2fmu.cli, mb2fmu.audit.audit_run, mb2fmu.audit.behaviour.runner.fmu_process_supervisor"
-    modules += ", mb2fmu.audit.behaviour.runner.worker_process, mb2fmu.report.pages.audit_page"
+    modules += ", mb2fmu.audit.behaviour.runner.trial_worker_process, mb2fmu.report.pages.audit_page"
     large = {"numpy", "scipy", "sympy", "lief", "fmpy", "matplotlib"}
     code = f"import sys, {modules}; print(*({large} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -139,11 +139,11 @@ def test_every_rule_is_listed_and_documented() -> None:
     code, text = run("--list-rules")
     assert code == 0
     documented = DOCS.read_text(encoding="utf-8")
-    for rule in rules().values():
+    for rule in audit_rules_by_id().values():
         assert rule.id in text
         for section in rule.sections.values():
             assert section in text
-    assert format_rules_as_markdown() in documented
+    assert format_audit_rules_as_markdown() in documented
 
 
 def test_attributes_that_no_trial_can_refute_are_named(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from representatives import by_night
 
 from mb2fmu.audit import audit, audit_run
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.errors import ToolError
 
 WINDOWS = {2: "binaries/win64/ball.dll", 3: "binaries/x86_64-windows/ball.dll"}
@@ -65,13 +65,13 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     """Every value of a run, of every type, to the bit; strings, binaries, states and messages among them."""
     path = tmp_path / "ball.so"
     path.write_bytes(ball.library(version))
-    described = read_description(ball.description(version).encode())
+    described = parse_model_description(ball.description(version).encode())
     far = RemoteFmuLibrary([str(wine_and_valgrind_hosts._build_host_program("native"))], str(path), dict(os.environ))
     found = []
     for handle in (ctypes.CDLL(str(path)), far):
         stage = FmuTrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
         with stage.open_instance() as instance:
-            rows = run_interface_type(stage, instance, stage.variables_to_try, steps=15).values
+            rows = run_as_interface_type(stage, instance, stage.variables_to_try, steps=15).values
             kept = instance.serialize_state(state := instance.get_state())
             instance.set_state(instance.deserialize_state(kept))
             instance.free_state(state)

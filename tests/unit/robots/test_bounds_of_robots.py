@@ -11,8 +11,11 @@ from unit.robots.test_robot_loops import PARALLEL
 from mb2fmu import pipeline
 from mb2fmu.model import check_model
 from mb2fmu.robots import RobotMechanics
+from mb2fmu.validation.independent_import.independent_robot_accelerations import (
+    _list_loop_closures,
+    _RobotFileEquations,
+)
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
-from mb2fmu.validation.independent_import.robot_accelerations import _list_loop_closures, _RobotFileEquations
 from mb2fmu.validation.source_checks import source_acceleration_samples
 from mb2fmu.validation.source_checks.random_admissible_points import RandomAdmissibleState
 from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT

@@ -16,7 +16,7 @@ from mb2fmu.robots.file_formats.urdf_import import read_urdf
 from mb2fmu.robots.model_from_robot import MAX_DEVIATION_GROWTH, MAX_LENGTH_S
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import build_articulated_tree
-from mb2fmu.robots.tree.tree_inertia_and_stability import (
+from mb2fmu.robots.tree.robot_inertia_and_stability import (
     compute_robot_damping_rate,
     compute_robot_inertia_and_weight,
     compute_robot_instability_rate,

@@ -15,7 +15,7 @@ from mb2fmu.errors import ModelError
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
-from mb2fmu.robots.robot_loading import read_included_file
+from mb2fmu.robots.robot_loading import read_included_robot_file
 
 _OUTLINE = np.array([[0, 0], [3, 0], [3, 1], [1, 1], [1, 2], [0, 2.0]])
 VERTICES = np.vstack([np.c_[_OUTLINE, np.zeros(6)], np.c_[_OUTLINE, np.ones(6)]]) * 0.1
@@ -68,7 +68,7 @@ def test_a_mesh_gives_its_body_the_mass_that_mujoco_gives_it(rule: str, more: st
     )
     path.write_text(text)
     own = mujoco.MjModel.from_xml_path(str(path))
-    mass, center, inertia = inertial_of(read_mjcf(text.encode(), path, read_included_file), "b")
+    mass, center, inertia = inertial_of(read_mjcf(text.encode(), path, read_included_robot_file), "b")
     axes = np.zeros(9)
     mujoco.mju_quat2Mat(axes, own.body_iquat[1])
     axes = axes.reshape(3, 3)
@@ -96,7 +96,7 @@ def test_a_body_of_meshes_moves_as_in_mujoco(rule: str, tmp_path: Path) -> None:
 def test_a_mesh_written_out_weighs_its_closed_form() -> None:
     """Two boxes, 3 × 1 × 1 and 1 × 1 × 1, in 0.1 m."""
     text = mjcf(inline() + ' inertia="exact"').replace(' pos="0.3 0.1 -0.2" euler="40 50 60"', "")
-    mass, center, inertia = inertial_of(read_mjcf(text.encode(), Path("a.xml"), read_included_file), "b")
+    mass, center, inertia = inertial_of(read_mjcf(text.encode(), Path("a.xml"), read_included_robot_file), "b")
     assert mass == pytest.approx(4.0)
     assert center == pytest.approx([0.125, 0.075, 0.05])
     about_y = 3 * (0.09 + 0.01) / 12 + 3 * 0.025**2 + (0.01 + 0.01) / 12 + 0.075**2
@@ -105,7 +105,7 @@ def test_a_mesh_written_out_weighs_its_closed_form() -> None:
 
 def test_an_open_mesh_is_refused_or_noted_with_what_to_do(tmp_path: Path) -> None:
     def read(text: str) -> RobotDescription:
-        return read_mjcf(text.encode(), tmp_path / "a.xml", read_included_file)
+        return read_mjcf(text.encode(), tmp_path / "a.xml", read_included_robot_file)
 
     opened = inline(FACES[:-1])
     for text, word in (
@@ -150,7 +150,7 @@ SHAPES = (
 
 def read(text: str, path: Path = Path("a.sdf")) -> RobotDescription:
     """The content of an SDF file."""
-    return read_sdf(text.encode(), path, read_included_file)
+    return read_sdf(text.encode(), path, read_included_robot_file)
 
 
 @pytest.mark.parametrize("inertial", ['<inertial auto="true"/>', '<inertial auto="1"><mass>3</mass></inertial>'])

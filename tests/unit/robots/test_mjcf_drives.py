@@ -12,8 +12,8 @@ from unit.robots.test_robot_equations import worst_against_second_reading
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
-from mb2fmu.robots.robot_loading import read_included_file
-from mb2fmu.validation.independent_import import robot_accelerations
+from mb2fmu.robots.robot_loading import read_included_robot_file
+from mb2fmu.validation.independent_import import independent_robot_accelerations
 from mb2fmu.validation.source_checks import source_acceleration_samples
 
 DRIVES = """<mujoco model="drives">
@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_gains_and_ranges_are_mujocos(file: Path) -> None:
     model = mujoco.MjModel.from_xml_path(str(file))
-    drives = read_mjcf(file.read_bytes(), file, read_included_file).actuators
+    drives = read_mjcf(file.read_bytes(), file, read_included_robot_file).actuators
     assert len(drives) == model.nu == 6
     for k, drive in enumerate(drives):
         assert drive.gain == model.actuator_gainprm[k, 0]
@@ -115,7 +115,7 @@ def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) ->
 
 def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> None:
     file.write_text(STANDING)
-    made = robot_accelerations.sample_robot_accelerations(pipeline.derive(file).checked)
+    made = independent_robot_accelerations.sample_independent_robot_accelerations(pipeline.derive(file).checked)
     assert "MuJoCo does not load the file" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
     assert "foot.stl" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
 

@@ -10,7 +10,7 @@ from unit.robots.mjcf_texts import DEGREES, EVERYTHING, LEG, honoured_part_of, m
 from unit.robots.test_robot_equations import worst_against_second_reading, worst_of
 
 from mb2fmu import pipeline
-from mb2fmu.validation.independent_import import robot_accelerations
+from mb2fmu.validation.independent_import import independent_robot_accelerations
 from mb2fmu.validation.source_checks import source_acceleration_samples
 
 
@@ -70,7 +70,7 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
     ):
         assert given in EVERYTHING
         file.write_text(EVERYTHING.replace(given, instead, 1))
-        made = robot_accelerations.sample_robot_accelerations(d)
+        made = independent_robot_accelerations.sample_independent_robot_accelerations(d)
         worst = 0.0
         for sample in made.samples:
             values = sample.point.values

@@ -16,7 +16,7 @@ from unit.robots.robot_texts import ARM, CASE, joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.validation.independent_checks import MIN_POINTS
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 
 PUBLISHED = {
@@ -64,7 +64,7 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
 def worst_of(derivation: pipeline.DerivationResult) -> float:
     """The same of what was derived; the file is read again now."""
     f, d = pipeline.right_hand_side(derivation), derivation.checked
-    made = sample_robot_accelerations(d, derivation.mechanism)  # as `run` does
+    made = sample_independent_robot_accelerations(d, derivation.mechanism)  # as `run` does
     assert not made.missing
     assert len(made.samples) >= MIN_POINTS
     names = [item.name for item in (*d.coordinates, *d.speeds, *d.auxiliary_states)]

@@ -171,11 +171,11 @@ def test_what_is_wrong_with_a_loop_is_named(tmp_path: Path) -> None:
 def test_a_joint_that_closes_a_loop_in_sdf_is_that_loop(tmp_path: Path) -> None:
     """A parallelogram of three moving links in SDF, and the tree with the loop in a side file."""
     from mb2fmu.robots.file_formats.sdf_import import read_sdf
-    from mb2fmu.robots.robot_loading import read_included_file
+    from mb2fmu.robots.robot_loading import read_included_robot_file
 
     path = tmp_path / "four.sdf"
     path.write_text(four_in_sdf())
-    loop = read_sdf(path.read_bytes(), path, read_included_file).loops[0]
+    loop = read_sdf(path.read_bytes(), path, read_included_robot_file).loops[0]
     assert (loop.kind, loop.first, loop.second) == ("hinge", "c", "b")
     assert loop.at.position == pytest.approx([-0.15, 0, 0])  # the joint is at the origin of b
     assert loop.at.rotation[:, 2] == pytest.approx([0, 1, 0])

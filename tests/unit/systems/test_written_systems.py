@@ -23,7 +23,7 @@ from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system
 from mb2fmu.systems import CoupledSystem, WiredSystem, read_fmu_component, wire_system
-from mb2fmu.systems.block_diagram_layout import place_component_boxes
+from mb2fmu.systems.block_diagram_layout import place_block_diagram_boxes
 from mb2fmu.systems.exports import foreign_masters
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
 from mb2fmu.systems.exports.foreign_masters import run_foreign_masters
@@ -246,7 +246,7 @@ def test_long_names_of_inputs_and_outputs_do_not_meet() -> None:
         (PortLink(0, 0), PortLink(1, 1)),
         frozenset({(0, 1)}),
     )
-    places = place_component_boxes(wiring)
+    places = place_block_diagram_boxes(wiring)
     for box in places:
         names = [max((len(f"{p.name} {p.unit}") for p in (ports[k] for k in side)), default=0)
                  for ports, side in ((wiring.inputs, box.inputs), (wiring.outputs, box.outputs))]  # fmt: skip

@@ -13,7 +13,7 @@ from representatives import by_night
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import pipeline
-from mb2fmu.audit.description.description_import import read_description, read_terminals
+from mb2fmu.audit.description.description_import import parse_model_description, read_terminals
 from mb2fmu.audit.description.description_records import DESCRIPTION, TERMINALS
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import package
@@ -24,7 +24,7 @@ from mb2fmu.validation.conformity_checks import (
     _add_array_elements,
     _compare_declarations,
     _compare_terminals,
-    check_conformity,
+    check_fmu_conformity,
 )
 from mb2fmu.validation.runs.fmu_description import describe_denied_capabilities, read_fmu_description
 
@@ -45,7 +45,7 @@ def errors(built, tmp_path, edit=None) -> list[str]:
     files.update(edited(edit)(InMemoryFileTree(files)).files if edit else {})
     path = tmp_path / "CartPole.fmu"
     package.write_fmu_archive(InMemoryFileTree(files), path)
-    found = check_conformity(path, derivation.definition, derivation.equations)
+    found = check_fmu_conformity(path, derivation.definition, derivation.equations)
     return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
 
 
@@ -95,7 +95,7 @@ def test_a_variable_without_a_unit_of_measure_is_reported(built):
     typed = root.xpath("//ScalarVariable[@name='cart_acceleration']/Real")[0]
     for attribute in {"unit", "declaredType"} & set(typed.attrib):
         del typed.attrib[attribute]
-    described = read_description(etree.tostring(root))
+    described = parse_model_description(etree.tostring(root))
     found = _compare_declarations(described, derivation.definition, derivation.equations)
     reported = [each.message for each in found if each.severity == "warning"]
     assert reported == ["no unit of measure is declared of cart_acceleration"]
@@ -106,7 +106,7 @@ def test_what_may_change_less_often_than_in_the_model_is_reported(built):
     root = etree.fromstring(core.files[DESCRIPTION])
     put("//ScalarVariable[@name='m']", variability="fixed")(root)
     put("//ScalarVariable[@name='force']", variability="discrete")(root)
-    described = read_description(etree.tostring(root))
+    described = parse_model_description(etree.tostring(root))
     found = _compare_declarations(described, derivation.definition, derivation.equations)
     reported = [each.message for each in found if each.severity == "warning"]
     assert reported == ["m, force changes less often by the description than in the model: not tried"]
@@ -190,7 +190,7 @@ def test_capabilities_that_the_description_denies_are_reported_as_not_tried(buil
 
 def compare_with_the_model(description: bytes, derivation) -> list[str]:
     """What the model says against a description."""
-    found = _compare_declarations(read_description(description), derivation.definition, derivation.equations)
+    found = _compare_declarations(parse_model_description(description), derivation.definition, derivation.equations)
     return [each.message for each in found if each.severity == "error"]
 
 
@@ -309,7 +309,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.audit", lambda *_, **__: said)
     path = tmp_path / "CartPole.fmu"
     package.write_fmu_archive(core, path)
-    found = check_conformity(path, definition, derivation.equations, redundant=redundant)
+    found = check_fmu_conformity(path, definition, derivation.equations, redundant=redundant)
     found = [each.message for each in found if each.severity == "error"]
     for (_, text), fails in findings.items():
         assert any(text in each for each in found) is fails, (text, found)
@@ -326,7 +326,9 @@ def test_the_unit_of_what_is_reported_of_constraints_is_held_against_the_model()
     derivation = pipeline.derive(MODEL.with_name("four_bar.py"))
     files = InMemoryFileTree(dict(pipeline.build(derivation).core.files))
     wrong = edited(put("//ScalarVariable[@name='diagnostics.velocity_residual']/Real", unit="1/s"))(files)
-    reported = _compare_declarations(read_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations)
+    reported = _compare_declarations(
+        parse_model_description(wrong[DESCRIPTION]), derivation.definition, derivation.equations
+    )
     assert [each.message for each in reported] == [
         "diagnostics.velocity_residual is declared to be in 1/s; the model has it in 1"
     ]

@@ -12,7 +12,7 @@ from mb2fmu import BeamSection, FlexibleBody
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import check_model
 from mb2fmu.model.flexible.runge_kutta_stability_constants import STABLE_STEP
-from mb2fmu.validation.flexible_body_limitations import find_largest_spin, list_flexible_body_limitations
+from mb2fmu.validation.flexible_body_limitations import find_largest_flexible_body_spin, list_flexible_body_limitations
 from mb2fmu.validation.reference.reference_run import make_reference
 
 LOWEST = 1.8751040687119611**2 * np.sqrt(20.0 / 0.5) / 2.0**2
@@ -33,7 +33,7 @@ def notes_of(*, spin: float = 0.1, foreshortening: bool = False, count: int = 1,
     definition, mechanism = check_model(model), mechanism_of(model)
     reference = make_reference(definition, formulations.formulate(mechanism, "kane"))
     found = list_flexible_body_limitations(definition, mechanism, reference)
-    return found, float(beam.data.frequencies()[-1]), find_largest_spin(mechanism, beam, reference)
+    return found, float(beam.data.frequencies()[-1]), find_largest_flexible_body_spin(mechanism, beam, reference)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.05, 0), (0.2, 1)])

@@ -47,7 +47,7 @@ from mb2fmu.validation.independent_checks import (
     compare_fmu_derivatives_with_source,
     run_independent_checks,
 )
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     RANDOM_POINT_COUNT,
@@ -560,7 +560,7 @@ def test_round_off_of_closed_loops_is_no_scale():
 def test_inputs_have_either_sign_at_the_points():
     """A robot's torque hangs about what holds its weight; an FMU that is wrong beyond zero must not pass."""
     checked = check_model(robot_of_tests())
-    made = sample_robot_accelerations(checked)
+    made = sample_independent_robot_accelerations(checked)
     for place in made.inputs.values():
         values = [sample.point.values[place] for sample in made.samples]
         assert min(values) < 0.0 < max(values)

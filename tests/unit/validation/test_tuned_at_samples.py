@@ -16,7 +16,10 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_check_point
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
-from mb2fmu.validation.experiment.perturbed_experiment import form_experiment_with_overrides, list_settable_names
+from mb2fmu.validation.experiment.perturbed_experiment import (
+    form_experiment_with_perturbed_values,
+    list_settable_fmu_variables,
+)
 from mb2fmu.validation.fmu_validation import make_reference_and_bounds
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
@@ -51,8 +54,8 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_fmu_description(read_archive(unit))
     run = form_experiment_values(definition)
-    reported = form_experiment_with_overrides(
-        moved.reference.experiment, run, definition, list_settable_names(description)
+    reported = form_experiment_with_perturbed_values(
+        moved.reference.experiment, run, definition, list_settable_fmu_variables(description)
     )
     chance = choose_api_check_point(definition, made.reference, moved.reference, reported, description, moved.limits)
     k, d = chance.changed_parameters

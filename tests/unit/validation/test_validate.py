@@ -14,7 +14,7 @@ from mb2fmu.validation import (
     ExternalCheckerFinding,
     FmuSimulationResult,
     ValidationResult,
-    choose_reference_method,
+    choose_reference_formulation,
     make_reference,
     measure_start_error_growth,
 )
@@ -36,12 +36,12 @@ from mb2fmu.validation.comparison.motion_comparison import (
     ],
 )
 def test_the_reference_takes_another_formulation_where_there_is_one(used, applicable, expected):
-    assert choose_reference_method(used, applicable) == expected
+    assert choose_reference_formulation(used, applicable) == expected
 
 
 def test_without_a_formulation_there_is_no_reference():
     with pytest.raises(ValueError, match="no formulation applies"):
-        choose_reference_method("kane", [])
+        choose_reference_formulation("kane", [])
 
 
 @pytest.fixture(scope="module")

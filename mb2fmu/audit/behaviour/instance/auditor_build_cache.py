@@ -53,7 +53,7 @@ def compile_cached_c_file(source: Path, target: str, flags: Sequence[str], suffi
     if not compiled.exists():
         with make_temporary_folder("compile a part of the auditor", compiled.parent) as folder:
             new = folder / compiled.name
-            run_tool_preparation(
+            run_setup_command(
                 [sys.executable, "-I", "-m", "ziglang", "cc", str(source), *flags, "-o", str(new)],
                 {"ZIG_GLOBAL_CACHE_DIR": str(make_cache_folder("zig"))},
                 f"{source.name} of the auditor is not compiled",
@@ -63,7 +63,7 @@ def compile_cached_c_file(source: Path, target: str, flags: Sequence[str], suffi
     return compiled
 
 
-def run_tool_preparation(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:
+def run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:
     """Run a command of the set-up; raise with its last line and what to do if it fails or takes too long."""
     try:
         process = subprocess.run(  # noqa: S603  our own commands

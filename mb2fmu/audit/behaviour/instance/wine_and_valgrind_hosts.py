@@ -18,7 +18,7 @@ from mb2fmu.audit.behaviour.instance.auditor_build_cache import (
     compile_cached_c_file,
     hash_content,
     make_cache_folder,
-    run_tool_preparation,
+    run_setup_command,
 )
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
 from mb2fmu.errors import Fault, ToolError
@@ -119,13 +119,13 @@ def _make_wine_prefix(launcher: str, version: str) -> Path:
     if not template.exists():
         with make_temporary_folder("set wine up", template.parent) as folder:
             prefix = folder / "prefix"
-            run_tool_preparation(
+            run_setup_command(
                 [launcher, "cmd", "/c", "exit"], _wine_environment(prefix, folder), "wine does not set itself up",
                 _WINE_REMEDY,
             )  # fmt: skip
             server = Path(launcher).with_name("wineserver64")
             if server.exists():
-                run_tool_preparation(
+                run_setup_command(
                     [str(server), "-w"], _wine_environment(prefix, folder), "wine does not end", _WINE_REMEDY
                 )
             if not template.exists():

@@ -27,7 +27,7 @@ class TrialTimeBudgetError(SkippedTrialError):
 
 
 @contextmanager
-def suppress_early_end(*refusals: type[Exception]) -> Iterator[None]:
+def tolerate_fmu_refusals(*refusals: type[Exception]) -> Iterator[None]:
     """Leave the block quietly where the FMU ends a run, or refuses a call with one of the given errors.
 
     Raises:

@@ -62,7 +62,7 @@ class _FmuProcessSupervisor:
     """Supervision of the processes that run one FMU.
 
     Attributes:
-        request: Requested trials and their limits: see ``supervised_run.py``.
+        request: Requested trials and their limits: see ``supervised_trial_runs.py``.
         channel: To the running process.
         tried: Titles of the trials that were begun.
         ended_interfaces: Interface types that are not tried further.
@@ -359,20 +359,20 @@ def _start_worker(
     worker_end: socket.socket,
 ) -> _WorkerProcess:
     """Start a process that tries the FMU: a fork where the system has it, a new interpreter elsewhere."""
-    from mb2fmu.audit.behaviour.runner import worker_process
+    from mb2fmu.audit.behaviour.runner import trial_worker_process
 
     current_request = {**request, "tried": tried_rules, "ended": ended_interfaces}
     if hasattr(os, "fork"):
-        worker_process.read_cached_description(request["folder"])
+        trial_worker_process.read_cached_model_description(request["folder"])
         parent = os.getpid()
         process_id = os.fork()
         if process_id == 0:
             own_end.close()
-            worker_process.run_trials_in_sandbox(current_request, channel, worker_end, parent)
+            trial_worker_process.run_trials_in_sandbox(current_request, channel, worker_end, parent)
         return _WorkerProcess(process_id, None)
     request_file = Path(request["root"]) / "now.json"
     request_file.write_text(json.dumps(current_request), encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.worker_process", str(request_file)]
+    command = [sys.executable, "-P", "-m", "mb2fmu.audit.behaviour.runner.trial_worker_process", str(request_file)]
     return _WorkerProcess(0, subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: S603  our own module
 
 

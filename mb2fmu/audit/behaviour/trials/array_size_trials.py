@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communicatio
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
-from mb2fmu.audit.description.description_records import DescribedVariable, parse_number
+from mb2fmu.audit.description.description_records import DescribedVariable, parse_xml_number
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 MAX_TRIED_SIZE = 64
@@ -30,7 +30,7 @@ MAX_TRIED_SIZE = 64
 @register_trial("arrays of other sizes", "value.structural")
 def try_resized_arrays(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
-    parameters = list_size_parameters(fixture)
+    parameters = list_array_size_parameters(fixture)
     if fixture.description.version != 3 or not parameters:
         fixture.mark_inapplicable("value.structural", "it has no structural parameters")
         return
@@ -168,7 +168,7 @@ MAX_CHANGED_ELEMENTS = 6
 _RELATIVE_SPREAD = 0.3
 
 
-def list_size_parameters(fixture: FmuTrialFixture) -> list[DescribedVariable]:
+def list_array_size_parameters(fixture: FmuTrialFixture) -> list[DescribedVariable]:
     """Return structural parameters that can be a number of elements."""
     return [
         variable
@@ -194,7 +194,7 @@ def _sizes_array(fixture: FmuTrialFixture, array: DescribedVariable, parameter: 
 
 def _read_size_parameter_start(parameter: DescribedVariable) -> int:
     """Return the size that the description gives."""
-    return int(parse_number(parameter.start[0] if parameter.start else None) or 1)
+    return int(parse_xml_number(parameter.start[0] if parameter.start else None) or 1)
 
 
 @dataclass(frozen=True)
@@ -293,10 +293,10 @@ def _choose_smaller_array_size(fixture: FmuTrialFixture, parameter: DescribedVar
 
 
 @register_trial("arrays that were made larger, and smaller", "value.structural", "value.element")
-def try_resized_elements(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_resized_array_elements(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     array_count = 0
-    for parameter in list_size_parameters(fixture) if fixture.description.version == 3 else ():
+    for parameter in list_array_size_parameters(fixture) if fixture.description.version == 3 else ():
         for size in (_choose_larger_size(fixture, parameter), _choose_smaller_array_size(fixture, parameter)):
             if size is None or not _list_sized_arrays(fixture, parameter):
                 continue
@@ -435,11 +435,11 @@ def _find_effect_difference(
 
 
 @register_trial("states of other sizes", "state.roundtrip", "state.serialize")
-def try_restored_size(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_restored_array_size(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that a state saved with one size restores that size in another instance."""
     if fixture.description.version != 3 or not fixture.can_save_states:
         return
-    for parameter in list_size_parameters(fixture):
+    for parameter in list_array_size_parameters(fixture):
         size = _choose_larger_size(fixture, parameter)
         if size is None or not _list_sized_arrays(fixture, parameter):
             continue

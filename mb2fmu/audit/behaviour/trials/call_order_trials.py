@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
@@ -356,7 +356,7 @@ def _repeat_action(
 def try_random_call_sequences(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with fixture.open_instance() as instance:
-        expected = run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
+        expected = run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
     for seed in range(SEQUENCE_COUNT):
         with fixture.open_instance(name=b"walk%d" % seed) as instance:
             sequence = _RandomCallSequence(fixture, instance, random.Random(seed), fixture.start)  # noqa: S311
@@ -383,7 +383,7 @@ def try_random_call_sequences(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
                 if sequence.saved_state:
                     instance.free_state(sequence.saved_state[0])  # type: ignore[arg-type]
             instance.reset()
-            run = run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
+            run = run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
         difference = find_first_run_difference(fixture.variables_to_try, expected, run)
         if difference:
             message = f'"{difference[0].name}" differs after a reset; {sequence.describe_last_calls()}'

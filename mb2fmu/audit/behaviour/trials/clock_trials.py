@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communicatio
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
-from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable, parse_number
+from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable, parse_xml_number
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 PERIODIC_INTERVALS = frozenset({"constant", "fixed", "tunable", "changing", "countdown"})
@@ -95,7 +95,7 @@ def _check_interval(
                 place,
             )
         return
-    declared = parse_number(clock.written.get("intervalDecimal"))
+    declared = parse_xml_number(clock.written.get("intervalDecimal"))
     if qualifier.value == 0 and variability in {"constant", "fixed"}:
         yield RuleViolation(
             "clock.interval", f"a {variability} clock, whose interval is reported as not known yet", place

@@ -21,9 +21,9 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
     START_DISTURBANCE,
-    find_largest_difference,
+    find_largest_final_difference,
     find_run_deviation,
-    relative_tolerance,
+    permitted_relative_difference,
     values_agree,
 )
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -126,7 +126,7 @@ def make_model_exchange_fixture(fixture: FmuTrialFixture) -> FmuTrialFixture | N
     return model_exchange
 
 
-def choose_excited_inputs(fixture: FmuTrialFixture) -> dict[DescribedVariable, Value]:
+def choose_excited_input_values(fixture: FmuTrialFixture) -> dict[DescribedVariable, Value]:
     """Return every input away from its start value."""
     return {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
 
@@ -150,18 +150,18 @@ def try_variable_step_sizes(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
             yield RuleViolation("steps.variable", message, fixture.interface)
             return
     for other_run, pattern_name in zip(runs[1:], [*step_patterns][1:], strict=True):
-        worst = find_largest_difference(fixture, runs[0], other_run, variables)
+        worst = find_largest_final_difference(fixture, runs[0], other_run, variables)
         if (
             worst
-            and worst[0] > relative_tolerance(fixture)
+            and worst[0] > permitted_relative_difference(fixture)
             and (model_exchange := make_model_exchange_fixture(fixture))
         ):
             with model_exchange.open_instance() as instance:
                 run_with_excitation(model_exchange, instance, variables, steps=4)
-                worst = find_largest_difference(
+                worst = find_largest_final_difference(
                     fixture, runs[0], other_run, variables, _term_magnitudes(model_exchange, instance, variables)
                 )
-        if worst and worst[0] > relative_tolerance(fixture):
+        if worst and worst[0] > permitted_relative_difference(fixture):
             message = f"{pattern_name} over the same time move it by {worst[0]:.2g} of its size"
             message += f"; the tolerance is {fixture.tolerance or 1e-4:g}"
             yield RuleViolation("steps.parts", message, fixture.format_finding_location(worst[1]))
@@ -588,10 +588,10 @@ def _compare_with_run_without_event_mode(
         fixture.initialize(instance)
         plain_run = run_co_simulation(fixture, instance, states, steps=step_count, include_start=False)
         differences = [
-            find_largest_difference(fixture, RecordedTrialRun([], run.values[:steps]), plain_run, states)
+            find_largest_final_difference(fixture, RecordedTrialRun([], run.values[:steps]), plain_run, states)
             for run in runs
         ]
         worst = min((each for each in differences if each), key=lambda each: each[0], default=None)
-        if worst and worst[0] > relative_tolerance(fixture):
+        if worst and worst[0] > permitted_relative_difference(fixture):
             message = f"with Event Mode and early return it is {worst[0]:.2g} of its size elsewhere behind an event"
             yield RuleViolation("steps.early", message, fixture.format_finding_location(worst[1]))

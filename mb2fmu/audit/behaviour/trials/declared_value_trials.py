@@ -25,8 +25,8 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     record_ordinary_run,
+    run_as_interface_type,
     run_co_simulation,
-    run_interface_type,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -42,15 +42,17 @@ REFUSAL_TIME_LIMIT = 30.0
 """For one step with an extreme value, in s of the processor."""
 
 
-def _agree(first: Value, second: Value, relative_tolerance: float) -> bool:
+def _agree(first: Value, second: Value, permitted_relative_difference: float) -> bool:
     """Return whether two values agree to a relative tolerance; arrays element by element."""
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(
-            _agree(first_element, second_element, relative_tolerance)
+            _agree(first_element, second_element, permitted_relative_difference)
             for first_element, second_element in zip(first, second, strict=True)
         )
     if isinstance(first, float) and isinstance(second, float):
-        return have_same_bits(first, second) or math.isclose(first, second, rel_tol=relative_tolerance, abs_tol=1e-300)
+        return have_same_bits(first, second) or math.isclose(
+            first, second, rel_tol=permitted_relative_difference, abs_tol=1e-300
+        )
     if isinstance(first, bool) or isinstance(second, bool):
         return bool(first) == bool(second)
     return first == second
@@ -213,7 +215,7 @@ def try_setting_unsettable_variables(fixture: FmuTrialFixture) -> Iterator[RuleV
 
 @register_trial("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
-def try_values_during_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_constants_and_bounds_during_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
     for rule, has_subject in _map_rules_to_subjects(fixture).items():
         if not has_subject:
@@ -225,7 +227,7 @@ def try_values_during_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     yield from _check_run_values(fixture, variables, run)
     if len(variables) < len(fixture.readable_variables):
         with fixture.open_instance() as instance:
-            short_run = run_interface_type(fixture, instance, fixture.readable_variables, steps=SAMPLE_STEPS)
+            short_run = run_as_interface_type(fixture, instance, fixture.readable_variables, steps=SAMPLE_STEPS)
         yield from _find_changed_constants(fixture, fixture.readable_variables, short_run)
         yield from _check_run_values(fixture, fixture.readable_variables, short_run)
     if fixture.interface == "ModelExchange":

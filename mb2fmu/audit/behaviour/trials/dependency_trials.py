@@ -10,8 +10,8 @@ from functools import partial
 from mb2fmu.audit.behaviour.fixture.apparent_dependencies import (
     SMALL_FRACTION,
     VISIBLE_CHANGE,
-    drop_jumps_to_other_solutions,
-    drop_mode_changes,
+    drop_effects_of_mode_changes,
+    drop_effects_of_solution_jumps,
 )
 from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     DependencyEffects,
@@ -234,7 +234,7 @@ def _record_tuning_effects(
                         read_with(old_value),
                         read_with(old_value + SMALL_FRACTION * (value - old_value)),
                     )
-                    values_after = drop_mode_changes(
+                    values_after = drop_effects_of_mode_changes(
                         values_before, after_small_change, values_after, (restored, read_with(old_value))
                     )
             except RefusedCallError:
@@ -344,7 +344,7 @@ def _record_initial_effects(
                 continue
             finally:
                 instance.set({known: old_value})
-            real_changes = drop_jumps_to_other_solutions(
+            real_changes = drop_effects_of_solution_jumps(
                 fixture, entries, known, (values_before, after_small_change, values_after)
             )
             effects.record_change(unknowns, known, values_before, real_changes, value - old_value, (phase, known.index))

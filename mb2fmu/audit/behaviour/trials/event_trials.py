@@ -19,11 +19,15 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
     initialize_model_exchange,
     record_ordinary_run,
-    start_integration,
+    start_model_exchange_integration,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError, suppress_early_end
+from mb2fmu.audit.behaviour.process.trial_time_budget import (
+    SkippedTrialError,
+    TrialTimeBudgetError,
+    tolerate_fmu_refusals,
+)
 from mb2fmu.audit.behaviour.trials.communication_step_trials import list_continuous_variables
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
@@ -49,7 +53,7 @@ MAX_CHECKED_POINTS = 40
 def _collect_events(fixture: FmuTrialFixture) -> list[ModelExchangeEvent]:
     """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
     if fixture.shared.events is None:
-        with suppress_early_end():
+        with tolerate_fmu_refusals():
             record_ordinary_run(fixture)
         events = list(fixture.shared.ordinary_run.recorded_events) if fixture.shared.ordinary_run else []
         for number in (1, 2, 3) if fixture.n_indicators else (1,):  # without indicators only times and steps are left
@@ -64,7 +68,7 @@ def _list_excited_events(fixture: FmuTrialFixture, number: int) -> list[ModelExc
     """Return the events of a run with a set of other parameters; none if the FMU refuses or ends it."""
     known = fixture.shared.excited_events
     if number not in known:
-        with suppress_early_end(RefusedCallError), fixture.open_instance() as instance:
+        with tolerate_fmu_refusals(RefusedCallError), fixture.open_instance() as instance:
             known[number] = run_with_excitation(fixture, instance, (), number=number).recorded_events
     return known.get(number, [])
 
@@ -244,7 +248,7 @@ def try_values_across_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation
                         RuleViolation("exchange.pure", message, fixture.format_finding_location(variable))
                     )
 
-        integration = start_integration(fixture, instance, 1e-4)
+        integration = start_model_exchange_integration(fixture, instance, 1e-4)
         integration.observe_event, integration.after_event = record_values, compare
         try:
             integration.advance(fixture.start + fixture.affordable_step_count * fixture.step)
@@ -338,7 +342,7 @@ def _separate_time_events(
     empty_times: list[float] = []
     effective_count = 0
     with fixture.open_instance() as instance:
-        integration = start_integration(fixture, instance, 1e-6)
+        integration = start_model_exchange_integration(fixture, instance, 1e-6)
         readings: list[list[Value]] = []
 
         def record_values(moment: str) -> None:
@@ -410,7 +414,7 @@ def try_late_time_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     if not initial_values:
         return
     with fixture.open_instance() as instance:
-        integration = start_integration(fixture, instance, 1e-6, initial_values)
+        integration = start_model_exchange_integration(fixture, instance, 1e-6, initial_values)
         try:
             integration.advance(min(early_events[-1].time + fixture.step, fixture.stop))
         except TrialTimeBudgetError:

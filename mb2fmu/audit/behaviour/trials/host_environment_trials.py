@@ -16,8 +16,8 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     find_first_run_difference,
+    run_as_interface_type,
     run_co_simulation,
-    run_interface_type,
     run_model_exchange,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
@@ -58,7 +58,7 @@ def try_floating_point_traps(fixture: FmuTrialFixture) -> Iterator[RuleViolation
     trapping_fixture = replace(fixture, library=replace(fixture.library, traps=trap_mask))
     traps_lost = False
     with trapping_fixture.open_instance() as instance:
-        run_interface_type(trapping_fixture, instance, fixture.variables_to_try, steps=2)
+        run_as_interface_type(trapping_fixture, instance, fixture.variables_to_try, steps=2)
         traps_lost = instance.traps_lost
     for variable in fixture.inputs[:1]:
         with trapping_fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
@@ -82,11 +82,11 @@ def try_upward_rounding(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         return
     variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
-        expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+        expected_run = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     library.fesetround(upward_mode)
     try:
         with fixture.open_instance() as instance:
-            upward_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+            upward_run = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         final_mode = int(library.fegetround())
     finally:
         library.fesetround(0)
@@ -123,15 +123,15 @@ def _run_with_other_steps(fixture: FmuTrialFixture, variables: Sequence[Describe
     """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the FMU's."""
     with fixture.open_instance() as instance:
         if fixture.interface == "CoSimulation":
-            return run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS).values[-1]
+            return run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS).values[-1]
         return run_model_exchange(fixture, instance, variables, tolerance=3e-7, steps=SHORT_RUN_STEPS).values[-1]
 
 
-def _agree(first: float, second: float, relative_tolerance: float, scale: float) -> bool:
+def _agree(first: float, second: float, permitted_relative_difference: float, scale: float) -> bool:
     """Return whether two numbers agree; below 1e-3 of the variable's `scale` differences count as absolute."""
     if math.isnan(first) and math.isnan(second):
         return True
-    return abs(first - second) <= relative_tolerance * max(abs(first), abs(second), 1e-3 * scale)
+    return abs(first - second) <= permitted_relative_difference * max(abs(first), abs(second), 1e-3 * scale)
 
 
 def _install_comma_locale(folder: Path) -> str | None:
@@ -163,14 +163,14 @@ def try_decimal_comma_locale(fixture: FmuTrialFixture) -> Iterator[RuleViolation
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
     variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
-        expected_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+        expected_run = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     old_locale = locale.setlocale(locale.LC_NUMERIC)
     try:
         if _install_comma_locale(fixture.folder.parent) is None:
             fixture.skipped.append(f"{fixture.interface}: another locale: none with a decimal comma can be had here")
             return
         with fixture.open_instance() as instance:
-            comma_run: RecordedTrialRun = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+            comma_run: RecordedTrialRun = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         final_decimal_point = locale.localeconv()["decimal_point"]
     finally:
         locale.setlocale(locale.LC_NUMERIC, old_locale)
@@ -211,7 +211,7 @@ def try_unchanged_host_settings(fixture: FmuTrialFixture) -> Iterator[RuleViolat
     changed_settings: set[str] = set()
     for steps, duration_text in ((2, ""), (None, " to the stop time")):
         with fixture.open_instance() as instance:
-            run_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
+            run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
             settings_during = read_process_settings()
             instance.terminate()
         for settings_after, moment in (
@@ -227,7 +227,7 @@ def try_unchanged_host_settings(fixture: FmuTrialFixture) -> Iterator[RuleViolat
 
 
 @register_trial("unloading the library", "life.unload", crash_rule="life.unload", runs_last=True, hosts=IN_PROCESS_ONLY)
-def try_unloading(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_unloading_library(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import (
     CO_SIMULATION,
-    choose_excited_inputs,
+    choose_excited_input_values,
     list_continuous_variables,
     make_model_exchange_fixture,
 )
@@ -37,7 +37,7 @@ def try_output_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     if order < 1 or not outputs or not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
     with fixture.open_instance() as instance:
-        fixture.initialize(instance, initial_values=choose_excited_inputs(fixture))
+        fixture.initialize(instance, initial_values=choose_excited_input_values(fixture))
         stop_steps = sorted({1, *(int(share * fixture.affordable_step_count) for share in MOTION_STOPS)} - {0})
         time = fixture.start
         for stop_step in stop_steps:

@@ -9,7 +9,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
-    start_integration,
+    start_model_exchange_integration,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
@@ -230,7 +230,7 @@ def _run_as_reference(
 ) -> tuple[list[float], list[float]]:
     """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
     with model_exchange.open_instance() as instance:
-        integration = start_integration(model_exchange, instance, 1e-9)
+        integration = start_model_exchange_integration(model_exchange, instance, 1e-9)
         integration.advance(model_exchange.start + model_exchange.step)
         integration.set_inputs_at_event({} if value is None else {known: value})
         start_derivatives = instance.get_derivatives(model_exchange.n_states)

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINS
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     find_first_run_difference,
     record_ordinary_run,
-    run_interface_type,
+    run_as_interface_type,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, FATAL, OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -158,12 +158,12 @@ def try_repeated_run_and_reset(fixture: FmuTrialFixture) -> Iterator[RuleViolati
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
     variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
-        first = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+        first = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
             second: RecordedTrialRun | None = None
         else:
             with fixture.open_instance() as second_instance:
-                second = run_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
+                second = run_as_interface_type(fixture, second_instance, variables, steps=SHORT_RUN_STEPS)
         difference = second and find_first_run_difference(variables, first, second)
         if difference:
             yield RuleViolation(
@@ -176,7 +176,7 @@ def try_repeated_run_and_reset(fixture: FmuTrialFixture) -> Iterator[RuleViolati
             try:
                 _change_values_and_run(fixture, instance, whole_run=whole_run)
                 instance.reset()
-                repeated_run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+                repeated_run = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
             except RefusedCallError as error:
                 yield RuleViolation("life.reset", str(error), fixture.interface)
                 return
@@ -195,7 +195,7 @@ def _check_whole_run_after_reset(fixture: FmuTrialFixture, instance: FmuInstance
     with suppress(RefusedCallError):
         _change_values_and_run(fixture, instance, whole_run=False)
     instance.reset()
-    run_after_reset = run_interface_type(fixture, instance, fixture.variables_to_try)
+    run_after_reset = run_as_interface_type(fixture, instance, fixture.variables_to_try)
     difference = find_first_run_difference(fixture.variables_to_try, record_ordinary_run(fixture), run_after_reset)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a whole run after a reset'
@@ -212,7 +212,7 @@ def _change_values_and_run(fixture: FmuTrialFixture, instance: FmuInstance, *, w
             instance.try_set(variable, changed)
     if whole_run:
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
-            run_interface_type(fixture, instance, ())
+            run_as_interface_type(fixture, instance, ())
 
 
 @register_trial("several instances", "life.several")
@@ -230,15 +230,15 @@ def try_neighbouring_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
         return
     variables = fixture.variables_to_try
     with fixture.open_instance() as single_instance:
-        expected = run_interface_type(fixture, single_instance, variables, steps=SHORT_RUN_STEPS)
+        expected = run_as_interface_type(fixture, single_instance, variables, steps=SHORT_RUN_STEPS)
     with fixture.open_instance() as instance, fixture.open_instance(name=b"neighbour") as neighbour:
         settable = [*fixture.select_scalars("parameter", variability="tunable"), *fixture.inputs]
         initial_values = {
             created_instance: fixture.choose_near_start(created_instance, 0.3) for created_instance in settable
         }
         with suppress(RefusedCallError, SkippedTrialError):  # other values may be impossible ones
-            run_interface_type(fixture, neighbour, [], initial_values=initial_values, steps=1)
-        run = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+            run_as_interface_type(fixture, neighbour, [], initial_values=initial_values, steps=1)
+        run = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
     difference = find_first_run_difference(variables, expected, run)
     if difference:
         yield RuleViolation(
@@ -259,7 +259,7 @@ def try_parallel_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         """Do one short run in a thread of its own; a refusal is kept for the main thread."""
         try:
             with fixture.open_instance(name=b"thread%d" % position) as instance:
-                runs[position] = run_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
+                runs[position] = run_as_interface_type(fixture, instance, variables, steps=SHORT_RUN_STEPS)
         except SkippedTrialError:
             return
         except RefusedCallError as error:
@@ -272,7 +272,7 @@ def try_parallel_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         worker.join()
     if refusals:
         with fixture.open_instance() as instance:
-            run_interface_type(
+            run_as_interface_type(
                 fixture, instance, variables, steps=SHORT_RUN_STEPS
             )  # refused here as well: it is not the threads
         yield RuleViolation("life.threads", refusals[0], fixture.interface)
@@ -285,7 +285,7 @@ def try_parallel_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("the functions that it must have", "binary.symbols")
-def try_loading_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_loading_fmi_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that the loader finds all functions."""
     missing = [
         name

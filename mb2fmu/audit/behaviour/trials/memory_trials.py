@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, regis
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     find_first_run_difference,
-    run_interface_type,
+    run_as_interface_type,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, find_libc_function
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -343,7 +343,7 @@ def try_uninitialized_memory(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 def _run_with_start_values(fixture: FmuTrialFixture) -> RecordedTrialRun:
     """Return a short run with the start values."""
     with fixture.open_instance() as instance:
-        return run_interface_type(
+        return run_as_interface_type(
             fixture, instance, fixture.variables_to_try, steps=min(fixture.affordable_step_count, PLAIN_RUN_STEPS)
         )
 
@@ -377,7 +377,7 @@ def _describe_run_difference(
 
 
 @register_trial("strings and binaries that the importer changes afterwards", "value.copied")
-def try_reused_value_memory(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_overwriting_set_value_memory(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     variables = fixture.settable_texts
     if not variables:

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, InstantiationError, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_run_comparison import find_largest_difference, relative_tolerance
+from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
+    find_largest_final_difference,
+    permitted_relative_difference,
+)
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
     find_first_run_difference,
-    start_integration,
+    start_model_exchange_integration,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -158,7 +161,7 @@ def iterate_points_between_events(
         SkippedTrialError: If it ends, or takes too long.
     """
     input_values = {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
-    integration = start_integration(fixture, instance, 1e-4, dict(input_values))
+    integration = start_model_exchange_integration(fixture, instance, 1e-4, dict(input_values))
     duration = fixture.affordable_step_count * fixture.step
     for share in MOTION_STOPS:
         integration.advance(fixture.start + share * duration)
@@ -178,7 +181,7 @@ def _integrate_motion(fixture: FmuTrialFixture) -> list[list[float]]:
         # were passed so far are enough.
         with fixture.library.trial_budget.limit_to_time_share(MOTION_TIME_SHARE), fixture.open_instance() as instance:
             try:
-                integration = start_integration(fixture, instance, 1e-4)
+                integration = start_model_exchange_integration(fixture, instance, 1e-4)
                 for index in range(MAX_MOTION_POINTS):
                     integration.advance(
                         fixture.start + (index + 1) * fixture.affordable_step_count / MAX_MOTION_POINTS * fixture.step
@@ -524,7 +527,7 @@ def _record_motion(
             do_communication_step(fixture, instance, fixture.start + index * spacing, spacing)
             readings.append(instance.get(variables))
     else:
-        integration = start_integration(fixture, instance, 1e-10, initial_values)
+        integration = start_model_exchange_integration(fixture, instance, 1e-10, initial_values)
         for index in range(9):
             integration.advance(fixture.start + spacing * (index + 1))
             instance.get_derivatives(fixture.n_states)
@@ -571,7 +574,7 @@ def try_motion_without_completed_steps(fixture: FmuTrialFixture) -> Iterator[Rul
     variables, runs = fixture.variables_to_try, (RecordedTrialRun(), RecordedTrialRun())
     for run, completes_steps in zip(runs, (True, False), strict=True):
         with suppress(SkippedTrialError), fixture.open_instance() as instance:
-            integration = start_integration(fixture, instance, _COMPLETED_STEP_TOLERANCE)
+            integration = start_model_exchange_integration(fixture, instance, _COMPLETED_STEP_TOLERANCE)
             integration.completes_steps = completes_steps
             for step_index in range(fixture.affordable_step_count):
                 integration.advance(fixture.start + (step_index + 1) * fixture.step)
@@ -581,8 +584,8 @@ def try_motion_without_completed_steps(fixture: FmuTrialFixture) -> Iterator[Rul
         return
     end = min(first_difference[1] + _STEPS_BEHIND_DIFFERENCE, *(len(run.values) for run in runs))
     with_calls, without_calls = (RecordedTrialRun([], run.values[:end]) for run in runs)
-    difference = find_largest_difference(fixture, with_calls, without_calls, variables)
-    if difference and difference[0] > relative_tolerance(fixture):
+    difference = find_largest_final_difference(fixture, with_calls, without_calls, variables)
+    if difference and difference[0] > permitted_relative_difference(fixture):
         message = (
             f"needsCompletedIntegratorStep is false, but without these calls it is {difference[0]:.2g} of its size "
             f"elsewhere at t = {fixture.start + end * fixture.step:.6g} s"

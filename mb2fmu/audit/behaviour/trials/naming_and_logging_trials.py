@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
@@ -45,7 +45,7 @@ def try_renamed_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     runs = []
     for name in (b"audited", b"another name"):
         with fixture.open_instance(name=name) as instance:
-            runs.append(run_interface_type(fixture, instance, fixture.variables_to_try))
+            runs.append(run_as_interface_type(fixture, instance, fixture.variables_to_try))
     difference = find_first_run_difference(fixture.variables_to_try, *runs)
     if difference:
         message = f'"{difference[0].name}" differs at point {difference[1]} of a run if the instance has another name'
@@ -73,7 +73,7 @@ def try_logging_off(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that with logging off there are no messages but errors."""
     with fixture.open_instance(logging=False) as instance:
         try:
-            run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
+            run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
         except RefusedCallError:
             return  # reported by the ordinary run
         unwanted_messages = find_messages_without_logging(instance.messages, instance.version)

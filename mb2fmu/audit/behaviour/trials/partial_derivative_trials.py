@@ -17,8 +17,8 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_value
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
-    compute_mixed_magnitude_weight,
-    find_largest_of_similar_magnitude,
+    compute_magnitude_ratio_weight,
+    find_largest_weighted_by_magnitude,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     DISCARD,
@@ -81,7 +81,7 @@ def _difference_column(
     # The unknowns of one linear solve share their round-off.
     noise_levels = [
         1e-13 * magnitude / change
-        for magnitude in find_largest_of_similar_magnitude(
+        for magnitude in find_largest_weighted_by_magnitude(
             [max(_iterate_finite_magnitudes(end), default=0.0) for end in end_values], unit_magnitudes
         )
     ]
@@ -173,7 +173,7 @@ def _find_differing_entry(
     # Derivatives by knowns of small magnitudes are large.
     columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
     column_magnitudes = [
-        find_largest_of_similar_magnitude(column, [1.0 / scale for scale in scales]) for column in columns
+        find_largest_weighted_by_magnitude(column, [1.0 / scale for scale in scales]) for column in columns
     ]
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
@@ -187,7 +187,7 @@ def _find_differing_entry(
                     continue
                 smallest_scale = max(
                     1e-2 * column_magnitudes[unknown_index][known_index],
-                    1e-7 * compute_mixed_magnitude_weight(unit_magnitudes[unknown_index], scales[known_index]),
+                    1e-7 * compute_magnitude_ratio_weight(unit_magnitudes[unknown_index], scales[known_index]),
                 )
                 if difference <= RELATIVE_TOLERANCE * smallest_scale + 3 * uncertainty:
                     continue
@@ -307,7 +307,7 @@ def _bound_deviations(
     count, everything = len(answer_scales), range(len(full_seed))
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     magnitudes = [sum(abs(factor * row[k]) for factor, row in zip(full_seed, rows, strict=True)) for k in range(count)]
-    noise_levels = find_largest_of_similar_magnitude(
+    noise_levels = find_largest_weighted_by_magnitude(
         [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
     )
     values = [
@@ -332,7 +332,7 @@ def _provides_derivatives(fixture: FmuTrialFixture) -> bool:
 
 
 @register_trial("derivatives in Continuous-Time Mode", *PARTIAL_DERIVATIVE_RULES, interfaces=("ModelExchange",))
-def try_continuous_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_partial_derivatives_in_continuous_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives by states and inputs."""
     variables = [
         variable.variable
@@ -437,7 +437,7 @@ def _check_at_point(
 
 
 @register_trial("derivatives in Initialization Mode", *PARTIAL_DERIVATIVE_RULES)
-def try_initial_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_partial_derivatives_at_initialization(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [
         item

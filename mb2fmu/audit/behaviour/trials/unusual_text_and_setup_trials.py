@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import iterate_excited_run
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
@@ -133,7 +133,7 @@ def try_single_log_category(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
                 continue
             message_count = len(instance.messages)
             try:
-                run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
+                run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)
             except (RefusedCallError, SkippedTrialError):
                 continue
             other_categories = {
@@ -219,7 +219,7 @@ def _compare_two_instances(
     for make_instance in instance_makers:
         with make_instance() as instance:
             try:
-                runs.append(run_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS))
+                runs.append(run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS))
             except (RefusedCallError, SkippedTrialError):
                 return
     difference = find_first_run_difference(fixture.variables_to_try, *runs)

@@ -10,7 +10,7 @@ from functools import partial
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values, run_with_excitation
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE, register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, read_valgrind_errors
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
@@ -58,7 +58,7 @@ def _list_actions(fixture: FmuTrialFixture) -> Iterator[Callable[[], object]]:
 def _run_and_reset(fixture: FmuTrialFixture, steps: int) -> None:
     """Run so many steps, terminate and reset."""
     with fixture.open_instance() as instance:
-        run_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
+        run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
         instance.terminate()
         instance.reset()
 

@@ -14,10 +14,10 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_interface_type
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError, TrialTimeBudgetError
-from mb2fmu.audit.behaviour.trials.array_size_trials import list_size_parameters
+from mb2fmu.audit.behaviour.trials.array_size_trials import list_array_size_parameters
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
@@ -63,7 +63,7 @@ def _list_values_to_set(fixture: FmuTrialFixture, variable: DescribedVariable) -
 
 
 @register_trial("inputs over a whole run", "value.set")
-def try_inputs_kept(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_input_persistence(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
     input_values = {
         candidate: value
@@ -77,7 +77,7 @@ def try_inputs_kept(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         fixture.open_instance() as instance,
         suppress(RefusedCallError, SkippedTrialError),
     ):  # other values may be impossible ones
-        run = run_interface_type(fixture, instance, list(input_values), initial_values=input_values)
+        run = run_as_interface_type(fixture, instance, list(input_values), initial_values=input_values)
     for index, variable in enumerate(input_values):
         for time, values in zip(run.times, run.values, strict=True):
             if not have_same_bits(run.values[0][index], values[index]):
@@ -90,9 +90,9 @@ def try_inputs_kept(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("Configuration Mode without a change", "value.structural")
-def try_values_after_configuration(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_after_configuration_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
-    if fixture.description.version != 3 or not list_size_parameters(fixture):
+    if fixture.description.version != 3 or not list_array_size_parameters(fixture):
         return
     candidates = dict.fromkeys([*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)])
     values = {

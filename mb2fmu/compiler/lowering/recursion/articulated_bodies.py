@@ -24,12 +24,12 @@ from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, fo
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     form_link_inertias_with_particle_groups,
-    form_particle_groups,
+    form_particle_group_inertias,
 )
 from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import (
     InertiaWithSharedSpeeds,
-    couple_particle_group_inertia,
     find_shared_link_speeds,
+    form_shared_speed_inertia_of_particle_group,
     shift_force_with_shared_speeds,
     shift_inertia_with_shared_speeds,
     shift_motion_with_shared_speeds,
@@ -185,7 +185,7 @@ class ArticulatedBodyDynamics:
         self._shared = find_shared_link_speeds(recursion, self._links)
         self._inertia, self._force = _project_geared_links(kinematics, loads, n, geared)
         self._spaces = {i: self._space(i, recursion.links[i].name) for i in self._links}
-        self._groups = form_particle_groups(kinematics)
+        self._groups = form_particle_group_inertias(kinematics)
         self._rigid = form_link_inertias_with_particle_groups(kinematics, self._links, self._groups)
         self._bias: dict[int, SpatialVector] = {}
         self._eliminated: dict[int, list[_EliminatedDirection]] = {}
@@ -306,7 +306,7 @@ class ArticulatedBodyDynamics:
         for link in self._links:
             felt[link] = InertiaWithSharedSpeeds(form_link_spatial_inertia(g, self._rigid[link]), {}, {})
         for group in self._groups:
-            felt[group.link] = felt[group.link].plus(couple_particle_group_inertia(group, g), g)
+            felt[group.link] = felt[group.link].plus(form_shared_speed_inertia_of_particle_group(group, g), g)
         for link in (*reversed(self._links), 0):
             rows = felt.pop(link).rows(self._shared.at[link], g)
             space = self._spaces.get(link)

@@ -16,10 +16,10 @@ from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, 
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
     form_link_inertias_with_particle_groups,
-    form_particle_groups,
+    form_particle_group_inertias,
 )
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia, outer_product
-from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import couple_particle_group_inertia
+from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import form_shared_speed_inertia_of_particle_group
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialVector,
     shift_force_to_parent,
@@ -49,7 +49,7 @@ class CompositeBodyDynamics:
         self._loads = loads
         self._n = n
         self._links = kinematics.recursion.list_carrying_links() if only is None else sorted(only)
-        self._groups = form_particle_groups(kinematics) if only is None else []
+        self._groups = form_particle_group_inertias(kinematics) if only is None else []
         self._rigid = form_link_inertias_with_particle_groups(kinematics, self._links, self._groups)
 
     def mass_matrix(self) -> list[int]:
@@ -88,7 +88,7 @@ class CompositeBodyDynamics:
         """Add the groups of particles to the entries of M; return the force of each of their speeds on their link."""
         carried: dict[int, dict[int, SpatialVector]] = {}
         for group in self._groups:
-            coupled = couple_particle_group_inertia(group, self._g)
+            coupled = form_shared_speed_inertia_of_particle_group(group, self._g)
             for place, entry in coupled.mass.items():
                 entries[place] = self._g.b.add(entries[place], entry)
             for i, force in coupled.momenta.items():

@@ -20,7 +20,7 @@ from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import (
     RigidInertia,
     _form_rigid_inertias,
-    regroup_inertias,
+    regroup_link_inertias,
 )
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Matrix, Vector
@@ -39,7 +39,7 @@ _ROUND_OFF = 1e-14
 """Share of √(Σ m c_γ² · Σ m c_δ²) below which Σ m c_γ c_δ is a rounding error."""
 
 
-def form_particle_groups(kinematics: LinkKinematics) -> list[ParticleGroupInertia]:
+def form_particle_group_inertias(kinematics: LinkKinematics) -> list[ParticleGroupInertia]:
     """Return the inertias of all groups."""
     return [ParticleGroupInertia(kinematics, group) for group in kinematics.recursion.particle_groups]
 
@@ -53,7 +53,7 @@ def form_link_inertias_with_particle_groups(
     inertias = _form_rigid_inertias(kinematics, {number for group in groups for number in group.particles})
     for group in groups:
         inertias[group.link] = inertias.get(group.link, none).plus(group.inertia_at_rest(), g)
-    result = regroup_inertias(kinematics, links, inertias)
+    result = regroup_link_inertias(kinematics, links, inertias)
     for group in groups:
         if group.link in result:
             result[group.link] = result[group.link].plus(group.inertia_by_deformation(), g)

@@ -88,7 +88,7 @@ def _second_moment_matrix(inertia: sm.ImmutableMatrix, kinematics: LinkKinematic
     return rows
 
 
-def regroup_inertias(
+def regroup_link_inertias(
     kinematics: LinkKinematics, links: list[int], inertias: dict[int, RigidInertia]
 ) -> dict[int, RigidInertia]:
     """Return inertias in which parts that a joint cannot distinguish from its parent's inertia are moved there."""

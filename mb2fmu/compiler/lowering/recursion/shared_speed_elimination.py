@@ -14,10 +14,10 @@ from mb2fmu.compiler.lowering.recursion.particle_group_inertia import ParticleGr
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
     SpatialVector,
+    form_spatial_inertia_from_matrix,
     shift_force_to_parent,
     shift_inertia_to_parent,
     shift_motion_to_link,
-    split_spatial_inertia_matrix,
 )
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import NodeVectorArithmetic
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion
@@ -107,7 +107,9 @@ class InertiaWithSharedSpeeds:
         return upper + lower
 
 
-def couple_particle_group_inertia(group: ParticleGroupInertia, g: NodeVectorArithmetic) -> InertiaWithSharedSpeeds:
+def form_shared_speed_inertia_of_particle_group(
+    group: ParticleGroupInertia, g: NodeVectorArithmetic
+) -> InertiaWithSharedSpeeds:
     """Return the inertia of a group beside that of its link, which has the particles as they lie."""
     nothing = (g.null, g.null, g.null)
     mass = {}
@@ -123,7 +125,7 @@ def shift_inertia_with_shared_speeds(
 ) -> InertiaWithSharedSpeeds:
     """Return what a link's parent feels of its inertia: turned, with the shared speeds of the joint, then moved."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
-    frame = split_spatial_inertia_matrix(rows)
+    frame = form_spatial_inertia_from_matrix(rows)
     first, beyond = 6 + shared.ends[link], shared.beyond(link)
     if not beyond and not shared.joints[link]:
         return InertiaWithSharedSpeeds(shift_inertia_to_parent(g, joint, frame), {}, {})

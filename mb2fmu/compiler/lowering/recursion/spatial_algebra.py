@@ -44,7 +44,7 @@ def form_link_spatial_inertia(g: NodeVectorArithmetic, rigid: RigidInertia) -> S
     return SpatialInertia(rigid.rotational_inertia_matrix(g), H, ((m, zero, zero), (zero, m, zero), (zero, zero, m)))
 
 
-def split_spatial_inertia_matrix(rows: list[list[int]]) -> SpatialInertia:
+def form_spatial_inertia_from_matrix(rows: list[list[int]]) -> SpatialInertia:
     """Return the inertia with some entries."""
 
     def block(i: int, j: int) -> Matrix:

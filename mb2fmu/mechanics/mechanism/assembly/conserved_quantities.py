@@ -286,7 +286,7 @@ class ConservedQuantities:
                 return False
             rates = K @ sample.u_constrained + k0
             forces, terms = self._evaluate_coordinate_forces(K)
-            potential_change, size = potential_rate(V, sample, rates, _DIFFERENCE_STEP * time_unit)
+            potential_change, size = potential_energy_rate(V, sample, rates, _DIFFERENCE_STEP * time_unit)
             allowed = _POTENTIAL_RATE_TOLERANCE * (float(terms @ np.abs(rates)) + size)
             if not abs(float(forces @ rates) + potential_change) <= allowed:
                 return False  # also where a force has no value
@@ -328,7 +328,9 @@ def has_working_constraints(numeric: MechanismEvaluator) -> bool:
     return bool(len(A) and np.any(np.abs(b) > ZERO_TOLERANCE * np.max(np.abs(A))))
 
 
-def potential_rate(V: PotentialFunction, sample: RandomStateSample, rates: Floats, step: float) -> tuple[float, float]:
+def potential_energy_rate(
+    V: PotentialFunction, sample: RandomStateSample, rates: Floats, step: float
+) -> tuple[float, float]:
     """Return dV/dt along q' at a sample, and the magnitude of its round-off."""
     total, size = 0.0, 0.0
     for k, weight in _EIGHTH_ORDER_WEIGHTS:

@@ -88,7 +88,7 @@ def draw_random_states(
         if finite:
             u_constrained = u
             if len(A):
-                lengths = row_lengths(A * u_sizes)
+                lengths = row_lengths_above_round_off(A * u_sizes)
                 inverse = np.linalg.pinv(A * u_sizes / lengths[:, None], rcond=_RANK_TOLERANCE)
                 u_constrained = u - u_sizes * (inverse @ ((A @ u + b) / lengths))
             samples.append(RandomStateSample(t, q, u, u_constrained, z, r, parameters))
@@ -124,7 +124,7 @@ def set_random_mechanism_state(numeric: MechanismEvaluator, sample: RandomStateS
     )
 
 
-def row_lengths(rows: Array) -> Array:
+def row_lengths_above_round_off(rows: Array) -> Array:
     """Return the lengths of rows; for a row that is round-off beside the others, the length of the longest.
 
     So a row that vanishes stays next to nothing when it is divided by its length, be it an exact zero or not.
@@ -142,7 +142,7 @@ def count_independent_rows(rows: Array) -> int:
     """
     if not rows.size:
         return 0
-    return int(np.linalg.matrix_rank(rows / row_lengths(rows)[:, None], tol=_RANK_TOLERANCE))
+    return int(np.linalg.matrix_rank(rows / row_lengths_above_round_off(rows)[:, None], tol=_RANK_TOLERANCE))
 
 
 def differ_beyond_roundoff(a: Array, b: Array, largest_magnitude: float) -> bool:

@@ -60,7 +60,7 @@ def list_points_to_import(definition: CheckedModel) -> list[Point]:
     return list(dict.fromkeys(point for point in points if isinstance(point, Point)))
 
 
-def read_bodies(
+def read_sympy_bodies(
     mechanics: Mechanics, trees: KinematicTree, plain: DynamicsymbolMap, moving: Collection[sm.Symbol]
 ) -> tuple[Body, ...]:
     """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.numeric.random_states import (
     format_vector_components,
     free_parameter_values,
     max_angular_velocity,
-    row_lengths,
+    row_lengths_above_round_off,
     set_random_mechanism_state,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
@@ -185,7 +185,11 @@ def _mass_faults(numeric: MechanismEvaluator, samples: list[RandomStateSample]) 
         M = numeric.unconstrained_mass_and_forcing()[0][:n, :n]
         scale = _mass_scale(np.diag(M), numeric.mass_matrix_scale()[:n], speed_sizes)
         A = numeric.velocity_constraint_terms()[0] / scale
-        basis = np.linalg.svd(A / row_lengths(A)[:, None])[2][count_independent_rows(A) :].T if len(A) else np.eye(n)
+        basis = (
+            np.linalg.svd(A / row_lengths_above_round_off(A)[:, None])[2][count_independent_rows(A) :].T
+            if len(A)
+            else np.eye(n)
+        )
         reduced = basis.T @ (M / np.outer(scale, scale)) @ basis
         if _is_positive_definite(reduced):
             return []
@@ -368,7 +372,7 @@ def find_start_speed_faults(m: Mechanism) -> list[Fault]:
     A_dep, characteristic_units = A[:, dependent], estimate_characteristic_units(declared)
     units = np.array([characteristic_units.typical(speed) for speed in declared.speeds])
     scaled = A_dep * units[dependent]
-    lengths = row_lengths(A * units)  # of whole rows: what is round-off beside them determines no speed
+    lengths = row_lengths_above_round_off(A * units)  # of whole rows: what is round-off beside them determines no speed
     if np.linalg.cond(scaled / lengths[:, None]) > 1e12:
         names = ", ".join(m.u[i].name for i in dependent)
         problem = f"{names} cannot be the dependent speeds at the start: the constraints do not determine them there"

@@ -48,7 +48,7 @@ from mb2fmu.mechanics.mechanism.symbolic.acceleration_dependent_loads import (
 from mb2fmu.mechanics.mechanism.sympy_import.body_import import (
     list_frames_to_import,
     list_points_to_import,
-    read_bodies,
+    read_sympy_bodies,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import (
     ConstraintSymbols,
@@ -74,7 +74,9 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
     read_loop_closed_forms,
     read_outputs,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import recast_model_for_import
+from mb2fmu.mechanics.mechanism.sympy_import.prescribed_motion_and_quaternion_rates import (
+    recast_prescribed_motion_and_quaternion_rates,
+)
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_removal import remove_redundant_constraints
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
@@ -113,7 +115,7 @@ class _MechanismReader:
     """
 
     def __init__(self, definition: CheckedModel) -> None:
-        self.recast_model = recast_model_for_import(definition)
+        self.recast_model = recast_prescribed_motion_and_quaternion_rates(definition)
         self.definition = self.recast_model.definition
         self.mechanics = definition.mechanics
         self.speeds = self.recast_model.speeds
@@ -296,7 +298,7 @@ class _MechanismReader:
         self._scale_quaternions()
         bodies = mechanics_source.bodies(self.mechanics)
         origin = mechanics_source.origin(self.mechanics)
-        pivot = mechanics_source.pivot_as_position_origin(self.mechanics)
+        pivot = mechanics_source.find_pivot_as_position_origin(self.mechanics)
         points = trees.read_points(origin or Point("O"), list_points_to_import(self.definition), pivot=pivot)
         loads, load_of, z_dot = read_sympy_loads(
             mechanics_source.loads(self.mechanics),
@@ -323,7 +325,7 @@ class _MechanismReader:
             potential_forces=potential_forces,
             frames=frames,
             points=points,
-            bodies=read_bodies(self.mechanics, trees, self.plain, self._list_moving_symbols()),
+            bodies=read_sympy_bodies(self.mechanics, trees, self.plain, self._list_moving_symbols()),
             loads=loads,
             joints=numbers.joint_records(),
             appearance=read_declared_appearance(self.definition, trees, load_of, self._list_moving_symbols()),

@@ -46,7 +46,7 @@ class ModelRecastForImport:
     replaced_speeds: dict[sm.Expr, sm.Expr]
 
 
-def recast_model_for_import(definition: CheckedModel) -> ModelRecastForImport:
+def recast_prescribed_motion_and_quaternion_rates(definition: CheckedModel) -> ModelRecastForImport:
     """Recast a model for the import.
 
     Raises:

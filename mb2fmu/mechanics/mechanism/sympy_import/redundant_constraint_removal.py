@@ -12,7 +12,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, MechanismError
 from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import ConstraintEvaluator
-from mb2fmu.mechanics.mechanism.numeric.random_states import free_parameter_values, row_lengths
+from mb2fmu.mechanics.mechanism.numeric.random_states import free_parameter_values, row_lengths_above_round_off
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.redundant_constraint_search import (
     RedundantConstraints,
@@ -104,4 +104,4 @@ def _normalize_rows(m: Mechanism, parameters: Sequence[float] | Floats, q: Float
     declared = m.declared
     z, r = (np.array([item.start for item in items]) for items in (declared.auxiliary_states, declared.inputs))
     A = ConstraintEvaluator(m).evaluate(0.0, q, z, r, parameters)[0]
-    return np.asarray(A / row_lengths(A)[:, None])
+    return np.asarray(A / row_lengths_above_round_off(A)[:, None])

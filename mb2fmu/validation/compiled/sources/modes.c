@@ -124,7 +124,7 @@ int reference_hold(struct equations *e, struct modes *m, double t, const double 
     return finite && all_finite(n * n + n, m->effects) ? solve_for_holding_values(m) : UNSOLVED;
 }
 
-/* As compute_counter_margin of equations_between_events.py. */
+/* As compute_distance_to_next_count of equations_between_events.py. */
 static double counter_margin(double at, double mode, int clock)
 {
     const double ahead = mode + 1.0 - at;

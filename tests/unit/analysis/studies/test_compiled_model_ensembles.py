@@ -17,14 +17,14 @@ from mb2fmu import HydraulicCylinder, Impact, Model, Valve, pipeline, validation
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 
 
 @pytest.fixture(scope="module")
 def cart_pole() -> CompiledModelEnsemble:
-    return compile_ensemble(MODELS / "cart_pole.py")
+    return compile_model_ensemble(MODELS / "cart_pole.py")
 
 
 def bits_of_the_unit(
@@ -59,12 +59,12 @@ def test_instances_have_the_bits_of_the_fmus_implicit_solver(cart_pole: Compiled
 
 def test_instances_begin_on_their_own_constraints_as_the_fmu_does(tmp_path: Path) -> None:
     """Another crank: its loop closes elsewhere."""
-    ensemble = compile_ensemble(MODELS / "four_bar.py")
+    ensemble = compile_model_ensemble(MODELS / "four_bar.py")
     bits_of_the_unit("four_bar", tmp_path, {"la": (0.8, 0.816, 0.85)}, ensemble)
 
 
 def test_an_instance_whose_loop_does_not_close_says_so() -> None:
-    ensemble = compile_ensemble(MODELS / "four_bar.py")
+    ensemble = compile_model_ensemble(MODELS / "four_bar.py")
     runs = ensemble.simulate(2, {"ln": [2.0, 9.0]}, stop=0.1)
     assert runs.messages == ("", "the start values cannot be put on the constraints")
     assert np.isnan(runs.states[1]).all()
@@ -77,7 +77,7 @@ def test_an_instance_whose_loop_does_not_close_says_so() -> None:
 def test_instances_of_further_models_have_the_bits_of_the_fmu(
     name: str, varied: str, solver: Literal["explicit", "implicit"], tmp_path: Path
 ) -> None:
-    ensemble = compile_ensemble(MODELS / f"{name}.py")
+    ensemble = compile_model_ensemble(MODELS / f"{name}.py")
     value = ensemble.p0[ensemble.parameters.index(varied)]
     bits_of_the_unit(name, tmp_path, {varied: (value, 1.01 * value)}, ensemble, solver)
 
@@ -123,7 +123,7 @@ def pushed(opening: float, oil: float) -> np.ndarray:
 
 def test_stiff_instances_move_as_written_by_hand_and_each_has_its_own_steps() -> None:
     """All of the motion within 1e-6 of each range; alone or beside a tenfold stiffer one the bits are the same."""
-    ensemble = compile_ensemble(stiff_cylinder())
+    ensemble = compile_model_ensemble(stiff_cylinder())
     values = {"opening": np.array([0.1, 0.3, 0.3]), "oil": np.array([1.2e9, 1.2e9, 1.2e10])}
     runs = ensemble.simulate(3, values, solver="implicit", tolerance=1e-8, trajectories=True)
     assert not any(runs.messages)
@@ -160,7 +160,7 @@ def test_inputs_keep_their_times_where_the_communication_step_is_another(cart_po
 
 def test_dependent_variables_are_there_as_in_a_simulation() -> None:
     model = MODELS / "chaplygin_sleigh.py"
-    runs = compile_ensemble(model).simulate(1, stop=0.2, step=0.05, tolerance=1e-10, trajectories=True)
+    runs = compile_model_ensemble(model).simulate(1, stop=0.2, step=0.05, tolerance=1e-10, trajectories=True)
     wanted = mb2fmu.simulate(model, stop=0.2, step=0.05)
     assert set(wanted.names) <= {*runs.state_names, *runs.output_names}
     for name in wanted.names:
@@ -257,12 +257,12 @@ def falling_on_the_ground() -> Model:
 )
 def test_what_x_dot_alone_does_not_tell_is_run_by_the_fmu(model: Model | Path) -> None:
     """Events of the model's own, friction that sticks, impacts: instances are not integrated across them unseen."""
-    assert compile_ensemble(model).runs_sequentially
+    assert compile_model_ensemble(model).runs_sequentially
 
 
 def test_fixed_steps_end_on_the_constraints() -> None:
     """A four-bar in steps of 20 ms leaves them by 1e-6 and more without being put back."""
-    four_bar = compile_ensemble(MODELS / "four_bar.py")
+    four_bar = compile_model_ensemble(MODELS / "four_bar.py")
     runs = four_bar.simulate(1, stop=1.0, step=0.1, solver="rk4", internal_step=0.02, trajectories=True)
     free = replace(four_bar, project=None)
     left = free.simulate(1, stop=1.0, step=0.1, solver="rk4", internal_step=0.02, trajectories=True)

@@ -17,7 +17,7 @@ from mb2fmu.analysis.saltation_sensitivities import SaltationIntegration
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 STEP = 1e-5
@@ -27,7 +27,7 @@ STEP = 1e-5
 @pytest.fixture(scope="module")
 def ball() -> CompiledModelEnsemble:
     """It falls and bounces."""
-    return compile_ensemble(MODELS / "bouncing_ball.py")
+    return compile_model_ensemble(MODELS / "bouncing_ball.py")
 
 
 def known(ensemble: CompiledModelEnsemble) -> dict[str, float]:
@@ -81,7 +81,7 @@ def test_through_latches_floors_and_friction_they_are_differences_of_the_fmus(
     name: str, to: tuple[str, ...], of: tuple[str, ...], step: float
 ) -> None:
     """Contacts open at no speed, others are held at rest: neither grazes. No event is at a sample."""
-    many = compile_ensemble(MODELS / f"{name}.py")
+    many = compile_model_ensemble(MODELS / f"{name}.py")
     start, n = known(many), 2 * len(to) + 1
     values = {by: np.full(n, start[by]) for by in to}
     for k, by in enumerate(to):
@@ -142,7 +142,7 @@ def check_differences(many: CompiledModelEnsemble, to: tuple[str, ...], of: tupl
 
 def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Held from one communication point to the next, as the FMU is given them; planted: all jumps left out."""
-    many = compile_ensemble(pushed())
+    many = compile_model_ensemble(pushed())
     check_differences(many, ("k", "f"), ("x", "v"), 1e-8)
     monkeypatch.setattr(
         "mb2fmu.analysis.zero_order_hold_inputs.ZeroOrderHoldInputs.hold_interval_ends", lambda _, end: iter((end,))
@@ -152,7 +152,7 @@ def test_inputs_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_follows_from_states_has_them_too() -> None:
-    many = compile_ensemble(stopped(), constraints="explicit")
+    many = compile_model_ensemble(stopped(), constraints="explicit")
     of = ("q1", "u1", "q2", "q3", "u2", "u3", "coupler_pin.x", "total_energy", "loop_force.x", "stop.impulse")
     check_differences(many, ("la", "lb"), of, 1e-6)
 
@@ -201,6 +201,6 @@ def test_blocks_and_solvers_have_derivatives_alike(
 
 
 def test_where_they_cannot_be_had_it_is_named() -> None:
-    remembering = compile_ensemble(MODELS / "four_bar.py", constraints="partition")
+    remembering = compile_model_ensemble(MODELS / "four_bar.py", constraints="partition")
     with pytest.raises(AnalysisError, match="loops remember their branch"):
         remembering.simulate(1, sensitivities=("g",))

@@ -17,7 +17,7 @@ from mb2fmu import Model
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble, EnsembleSolver
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), "four_bar": ("la", "q1")}
@@ -26,13 +26,13 @@ ASKED = {"double_pendulum": ("m2", "elbow.angle"), "cart_pole": ("l", "theta"), 
 @pytest.fixture(scope="module", params=["cart_pole", "four_bar", *by_night("double_pendulum")])
 def ensemble(request: pytest.FixtureRequest) -> tuple[CompiledModelEnsemble, tuple[str, ...]]:
     """A model with inputs that change, and one with a loop; a parameter and a start value of each."""
-    return compile_ensemble(MODELS / f"{request.param}.py"), ASKED[request.param]
+    return compile_model_ensemble(MODELS / f"{request.param}.py"), ASKED[request.param]
 
 
 @pytest.fixture(scope="module")
 def pendulum() -> CompiledModelEnsemble:
     """Without a motor."""
-    driven = compile_ensemble(MODELS / "double_pendulum.py")
+    driven = compile_model_ensemble(MODELS / "double_pendulum.py")
     return replace(driven, inputs=np.zeros((1, driven.inputs.shape[1])))
 
 
@@ -93,7 +93,7 @@ def test_derivatives_are_those_of_the_variational_equations_under_their_own_cont
     """The four-bar without a torque (its input held at 0), beside ``mb2fmu.sensitivities`` at 1e-11."""
     model = mb2fmu.load(MODELS / "four_bar.py")
     model.experiment(stop=0.5, step=0.05)
-    held = compile_ensemble(model)
+    held = compile_model_ensemble(model)
     assert not held.inputs.any()
     to = ("la", "g", "q1")
     runs = held.simulate(1, trajectories=True, tolerance=1e-11, sensitivities=to)
@@ -142,7 +142,7 @@ def stiff() -> Model:
 
 def test_stiff_derivatives_are_the_closed_form() -> None:
     """Of x = a exp(r t) + b exp(s t), by the stiffness, the damping and the start, in few steps."""
-    ensemble = compile_ensemble(stiff())
+    ensemble = compile_model_ensemble(stiff())
     to = ("k", "d", "x")
     runs = ensemble.simulate(1, solver="implicit", tolerance=1e-9, trajectories=True, sensitivities=to)
     k, d, m, x0, t = sm.symbols("k d m x0 t")

@@ -15,7 +15,7 @@ from mb2fmu import Model, pipeline, validation
 from mb2fmu.analysis.studies.compiled_model_ensembles import CompiledModelEnsemble
 from mb2fmu.analysis.studies.output_reductions import FirstLevelCrossing, LargestValue
 from mb2fmu.errors import AnalysisError
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
 MODELS = Path(__file__).parents[4] / "models"
 
@@ -23,7 +23,7 @@ MODELS = Path(__file__).parents[4] / "models"
 @pytest.fixture(scope="module")
 def ball() -> CompiledModelEnsemble:
     """It falls and bounces."""
-    return compile_ensemble(MODELS / "bouncing_ball.py")
+    return compile_model_ensemble(MODELS / "bouncing_ball.py")
 
 
 def alone(
@@ -52,7 +52,7 @@ def test_instances_with_events_have_the_bits_of_the_fmu(
 ) -> None:
     """Bounces into rest, friction that sticks and breaks away, a latch and a floor: whole trajectories."""
     model = MODELS / f"{name}.py"
-    ensemble = compile_ensemble(model)
+    ensemble = compile_model_ensemble(model)
     values = ensemble.p0[ensemble.parameters.index(varied)] * np.array([1.0, 0.9, 1.05])
     runs = ensemble.simulate(3, {varied: values}, trajectories=True, solver=solver)
     assert runs.messages == ("", "", "")
@@ -64,7 +64,7 @@ def test_instances_with_events_have_the_bits_of_the_fmu(
 def test_inputs_that_change_and_a_memory_of_loops_have_the_bits_of_the_fmu(tmp_path: Path) -> None:
     """The four-bar with two dependent coordinates, whose branch is remembered."""
     model = MODELS / "four_bar.py"
-    ensemble = compile_ensemble(model, constraints="partition")
+    ensemble = compile_model_ensemble(model, constraints="partition")
     assert ensemble.runs_sequentially
     unit = pipeline.export(model, tmp_path, fmi="3", solver="explicit", constraints="partition")
     values = np.array([9.81, 5.0])
@@ -125,7 +125,7 @@ def kinked() -> Model:
 
 
 def test_kinks_are_met_as_the_fmu_meets_them(tmp_path: Path) -> None:
-    ensemble = compile_ensemble(kinked())
+    ensemble = compile_model_ensemble(kinked())
     unit = pipeline.export(kinked(), tmp_path, fmi="3", solver="explicit")
     for k in (4.0, 5.0):
         run = validation.form_experiment_values(unit.build.derivation.definition, {"k": k})

@@ -14,7 +14,7 @@ from representatives import by_night
 
 import mb2fmu
 from mb2fmu import FlexibleBody, Model, Parts, pipeline
-from mb2fmu.mechanics.formulations.recursive import formulate_composite
+from mb2fmu.mechanics.formulations.recursive_formulation import formulate_composite
 
 VARIANTS = ("recursive-composite", "recursive-articulated")
 INERTIAL = (

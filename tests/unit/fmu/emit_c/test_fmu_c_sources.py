@@ -25,7 +25,7 @@ from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_equation_sources, emit_fmu_sources, list_translation_units
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import DefaultExperiment, FmuSolverSettings, FmuTarget
-from mb2fmu.fmu.toolchain.fmu_build_folder import collect_included_files
+from mb2fmu.fmu.toolchain.fmu_platform_build import collect_included_files
 from mb2fmu.mechanics import formulations, mechanism
 
 ROOT = Path(__file__).parents[4]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mb2fmu.fmu import emit_xml
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices, form_model_structure
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"))
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -18,7 +18,7 @@ lines = st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co"]), max_
 
 
 def parsed(interface):
-    root = etree.fromstring(emit_xml.emit_description_files(interface)["modelDescription.xml"])
+    root = etree.fromstring(emit_xml.emit_fmu_description_files(interface)["modelDescription.xml"])
     SCHEMA.assertValid(root)
     return root
 
@@ -47,10 +47,10 @@ def test_numbers_read_back_to_the_same_bits(start, nominal):
 def test_every_variable_stands_at_its_index_with_its_reference():
     interface = pendulum_interface()
     elements = parsed(interface).xpath("/fmiModelDescription/ModelVariables/ScalarVariable")
-    assert [element.get("name") for element in elements] == list(assign_variable_numbers(interface))
+    assert [element.get("name") for element in elements] == list(assign_model_structure_indices(interface))
     assert [int(e.get("valueReference")) for e in elements] == [v.value_reference for v in interface.variables]
     derivatives = {e.get("name"): e[0].get("derivative") for e in elements if e[0].get("derivative")}
-    index = assign_variable_numbers(interface)
+    index = assign_model_structure_indices(interface)
     assert derivatives == {"der(q)": str(index["q"]), "der(u)": str(index["u"])}
 
 

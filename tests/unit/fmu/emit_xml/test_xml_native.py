@@ -15,7 +15,7 @@ from mb2fmu.fmu import emit_xml
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface.fmu_interface import FmuSolverSettings
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices, form_model_structure
 
 FOLDER = Path(fmpy.__file__).parent / "schema"
 TERMINALS = "terminalsAndIcons/terminalsAndIcons.xml"
@@ -47,7 +47,7 @@ SCHEMAS = {
 
 def parsed(interface, sources=("unit.c",)):
     """Every file by its path, valid."""
-    tree = emit_xml.emit_description_files(interface, sources)
+    tree = emit_xml.emit_fmu_description_files(interface, sources)
     roots = {path: etree.fromstring(tree[path]) for path in tree}
     for path, root in roots.items():
         SCHEMAS[path, interface.target.fmi].assertValid(root)
@@ -144,7 +144,7 @@ def test_units_types_and_display_units_are_those_of_the_interface(fmi):
 @VERSIONS
 def test_derivatives_point_at_their_states(fmi):
     interface = native_interface(fmi)
-    numbers = assign_variable_numbers(interface)
+    numbers = assign_model_structure_indices(interface)
     found = variables(description(interface))
     assert {name: typed.get("derivative") for name, (_, typed) in found.items() if typed.get("derivative")} == {
         "der(q)": str(numbers["q"]),
@@ -181,7 +181,7 @@ def test_the_structure_is_printed_completely(fmi):
 
 @VERSIONS
 def test_fmpy_finds_nothing(fmi, tmp_path):
-    tree = emit_xml.emit_description_files(native_interface(fmi), ("unit.c",))
+    tree = emit_xml.emit_fmu_description_files(native_interface(fmi), ("unit.c",))
     for path in tree:
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes(tree[path])

@@ -9,7 +9,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, System, dyn
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.fmu.interface import FmuInterface, FmuTarget, form_fmu_interface
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices, form_model_structure
 
 
 def two_masses() -> Model:
@@ -69,7 +69,7 @@ def test_inputs_stand_in_the_array_only_and_the_motion_beside(interface: FmuInte
 
 
 def test_an_array_depends_on_what_its_elements_depend_on(interface: FmuInterface) -> None:
-    number = assign_variable_numbers(interface)
+    number = assign_model_structure_indices(interface)
     force, state, rate = (array.value_reference for array in interface.arrays)
     found = form_model_structure(interface)
     outputs = {each.index: dict(zip(each.dependencies, each.kinds, strict=True)) for each in found.outputs}

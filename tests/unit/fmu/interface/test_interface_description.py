@@ -11,7 +11,7 @@ from mb2fmu.compiler.lowering import lower_equations_to_program
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.errors import InterfaceError
 from mb2fmu.fmu.interface import form_fmu_interface
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices, form_model_structure
 
 
 def described(system, **experiment):
@@ -77,7 +77,7 @@ def test_sources_point_at_what_computes_them():
 
 def test_feedthrough_is_shown_and_nothing_else():
     interface, _ = described(double_pendulum)
-    index = assign_variable_numbers(interface)
+    index = assign_model_structure_indices(interface)
     structure = form_model_structure(interface)
     seen = {item.index: item.dependencies for item in structure.outputs}
     assert seen[index["angular"]] == (index["tau"],)
@@ -90,7 +90,7 @@ def test_feedthrough_is_shown_and_nothing_else():
 def test_initial_unknowns_are_complete_and_of_allowed_kinds():
     interface, _ = described(constrained_point)
     structure = form_model_structure(interface)
-    index = assign_variable_numbers(interface)
+    index = assign_model_structure_indices(interface)
     assert {item.index for item in structure.initial_unknowns} == {
         index[name] for name in ("u2", "der(q1)", "der(q2)", "der(u1)", "der(z)")
     }

@@ -14,7 +14,7 @@ from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.fmu.interface import FmuTarget, form_fmu_interface
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import Terminal, TerminalMember, TypeDefinition
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers, form_model_structure
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices, form_model_structure
 from mb2fmu.mechanics.equations.equations_of_motion import MassMatrixDynamics
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 
@@ -147,7 +147,7 @@ def influence(program, variable, known):
 def test_dependencies_are_what_finite_differences_find(fmi):
     """FMI 2: inputs and states; FMI 3: parameters too; at the start in both: all that is exact."""
     interface, program = described(fmi=fmi)
-    number = assign_variable_numbers(interface)
+    number = assign_model_structure_indices(interface)
     by_number = {number[variable.name]: variable for variable in interface.variables}
     structure = form_model_structure(interface)
     known = {

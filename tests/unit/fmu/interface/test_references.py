@@ -13,7 +13,7 @@ from mb2fmu.errors import EmitError, InterfaceError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources
 from mb2fmu.fmu.interface.fmu_interface import FmuTarget
-from mb2fmu.fmu.interface.model_structure import assign_variable_numbers
+from mb2fmu.fmu.interface.model_structure import assign_model_structure_indices
 from mb2fmu.pipeline.fmu_build import fmu_assembly
 
 MODEL = Path(__file__).parents[4] / "models" / "double_pendulum.py"
@@ -35,7 +35,7 @@ def test_references_of_fmi_3_are_places_counted_from_1(derivation):
     assert [variable.value_reference for variable in variables] == list(range(1, len(variables) + 1))
     assert variables[0].name == "time"
     places = {variable.name: i for i, variable in enumerate(variables, start=1)}
-    assert assign_variable_numbers(described(derivation, "3")) == places
+    assert assign_model_structure_indices(described(derivation, "3")) == places
 
 
 def test_those_of_fmi_2_begin_with_0(derivation):

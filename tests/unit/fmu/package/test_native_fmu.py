@@ -32,7 +32,7 @@ SOURCES = InMemoryFileTree({"sources/unit.c": b"int x;\n", "sources/fmi3Function
 def parts(fmi):
     interface = native_interface(fmi)
     binaries = InMemoryFileTree({f"binaries/{PLATFORM[fmi]}/{interface.model_identifier}.so": b"\x7fELF"})
-    return SOURCES, binaries, emit_xml.emit_description_files(interface, ("unit.c",)), interface
+    return SOURCES, binaries, emit_xml.emit_fmu_description_files(interface, ("unit.c",)), interface
 
 
 def references(interface):

@@ -15,7 +15,7 @@ import pytest
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu.package import make_unpublished_folder, publish_files, write_file_atomically
 from mb2fmu.fmu.package.file_locks import FileLockHeldError, acquire_lock_with_waiting, acquire_lock_without_waiting
-from mb2fmu.temporary_files import MIN_ABANDONED_AGE_S, remove_abandoned_folders
+from mb2fmu.temporary_files import MIN_ABANDONED_AGE_S, remove_abandoned_temporary_folders
 
 NAMES = ("unit", "report")
 
@@ -93,7 +93,7 @@ def test_private_folders_of_killed_processes_are_removed_and_others_are_not(tmp_
             os.utime(tmp_path / each, (long_ago, long_ago))
         workers[0].send_signal(signal.SIGKILL)
         workers[0].wait()
-        remove_abandoned_folders.cache_clear()
+        remove_abandoned_temporary_folders.cache_clear()
         put(tmp_path, b"new")
         assert names(tmp_path) == sorted([working, *others, *NAMES])
     finally:

@@ -15,8 +15,8 @@ from mb2fmu.fmu.toolchain import read_pythonfmu_licence, run_pythonfmu_builder
 def parts():
     interface = pendulum_interface()
     return (
-        emit_python.emit_python_sources(pendulum_program(), interface),
-        emit_xml.emit_description_files(interface),
+        emit_python.emit_python_fmu_sources(pendulum_program(), interface),
+        emit_xml.emit_fmu_description_files(interface),
         interface,
     )
 

@@ -11,14 +11,14 @@ import pytest
 from mb2fmu import pipeline
 from mb2fmu.fmu.toolchain import CompiledIntegrator, compile_explicit_integrator
 from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import BatchRunTimeGrid
-from mb2fmu.pipeline.simulation.batch_compilation import compile_ensemble
+from mb2fmu.pipeline.simulation.model_ensemble_compilation import compile_model_ensemble
 
 CART_POLE = Path(__file__).parents[4] / "models" / "cart_pole.py"
 
 
 @pytest.fixture(scope="module")
 def course() -> tuple[CompiledIntegrator, BatchRunTimeGrid, np.ndarray, np.ndarray]:
-    ensemble = compile_ensemble(CART_POLE)
+    ensemble = compile_model_ensemble(CART_POLE)
     inputs = np.asarray(ensemble.inputs[:50])
     turns = np.zeros(51, dtype=bool)
     turns[1:-1] = (inputs[1:] != inputs[:-1]).any(axis=1) if len(inputs) > 1 else False

@@ -10,7 +10,11 @@ import sympy as sm
 from sympy.physics import mechanics as me
 
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
-from mb2fmu.model.checks.unit_exponent_equations import ExpressionUnitWithUnknowns, UnitExponentEquations, exponents
+from mb2fmu.model.checks.unit_exponent_equations import (
+    ExpressionUnitWithUnknowns,
+    UnitExponentEquations,
+    make_unit_exponents,
+)
 from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
 from mb2fmu.pipeline.adoption.unit_inference import format_inferred_unit, infer_units
 from mb2fmu.units import parse_unit
@@ -149,14 +153,15 @@ def test_bare_numbers_fit_everywhere() -> None:
 def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
     g, k = sm.symbols("g k")
     equations = UnitExponentEquations()
-    equations.require_unit(g * k, exponents(m=1), "product")
+    equations.require_unit(g * k, make_unit_exponents(m=1), "product")
     assert equations.unit_of(g) is None
     assert equations.require_equal(
-        ExpressionUnitWithUnknowns(unknowns={g: Fraction(1)}), ExpressionUnitWithUnknowns(exponents(m=1, s=-2))
+        ExpressionUnitWithUnknowns(unknowns={g: Fraction(1)}),
+        ExpressionUnitWithUnknowns(make_unit_exponents(m=1, s=-2)),
     )
-    assert equations.unit_of(k) == exponents(s=2)
+    assert equations.unit_of(k) == make_unit_exponents(s=2)
     assert not equations.require_equal(
-        ExpressionUnitWithUnknowns(unknowns={k: Fraction(1)}), ExpressionUnitWithUnknowns(exponents(kg=1))
+        ExpressionUnitWithUnknowns(unknowns={k: Fraction(1)}), ExpressionUnitWithUnknowns(make_unit_exponents(kg=1))
     )
     assert equations.contradictions == []
 
@@ -164,12 +169,12 @@ def test_a_wish_yields_to_an_equation_and_breaks_a_tie() -> None:
 @pytest.mark.parametrize(
     ("unit", "angular", "text"),
     [
-        (exponents(), True, "rad"),
-        (exponents(s=-1), True, "rad/s"),
-        (exponents(1, 2, -2), False, "N.m"),
-        (exponents(1, 2, -2), True, "N.m/rad"),
-        (exponents(2, -1, -3), False, "kg2/(m.s3)"),
-        (exponents(m=3), False, "m3"),
+        (make_unit_exponents(), True, "rad"),
+        (make_unit_exponents(s=-1), True, "rad/s"),
+        (make_unit_exponents(1, 2, -2), False, "N.m"),
+        (make_unit_exponents(1, 2, -2), True, "N.m/rad"),
+        (make_unit_exponents(2, -1, -3), False, "kg2/(m.s3)"),
+        (make_unit_exponents(m=3), False, "m3"),
     ],
 )
 def test_every_name_is_a_unit_with_these_exponents(unit: tuple[Fraction, ...], angular: bool, text: str) -> None:

@@ -53,7 +53,7 @@ def test_a_run_ends_at_the_first_value_that_is_no_number(
     np.save(tmp_path / "held.npy", np.zeros((10, 0)))
     experiment = {"held": str(tmp_path / "held.npy"), "values": str(tmp_path / "values.npy"), "step": 0.1, "inputs": []}
     request = {"kind": "CoSimulation", "version": 2, "variables": [0, 1], "names": ["x", "y"]}
-    outcome = fmu_run_process.run_experiment(
+    outcome = fmu_run_process.run_fmu_experiment(
         {**request, "stops_at_not_finite": stops}, experiment, FmuMessageLog(io.StringIO())
     )
     assert outcome["reached"] == (2 if stops else 10)

@@ -18,7 +18,7 @@ import mb2fmu
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
-from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_inputs
+from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_input_signals
 from mb2fmu.pipeline.simulation.simulation_times import MAX_TIMES, choose_stop_time_and_step
 from mb2fmu.visualization.default_plots import choose_default_plots
 from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
@@ -237,7 +237,7 @@ def test_results_are_printed_on_a_line(oscillator: Path, unit: Path) -> None:
 
 def test_all_faults_of_inputs_are_reported_at_once() -> None:
     with pytest.raises(ValidationError) as caught:
-        read_inputs({"a": "t +", "b": "1", "c": "tan(pi/2*0) + nothing"}, (), {"a": "N", "c": "N"}, 1.0)
+        read_input_signals({"a": "t +", "b": "1", "c": "tan(pi/2*0) + nothing"}, (), {"a": "N", "c": "N"}, 1.0)
     assert len(caught.value.faults) == 3
 
 

@@ -15,7 +15,11 @@ import mb2fmu
 from mb2fmu import Model
 from mb2fmu.errors import ModelError, ValidationError
 from mb2fmu.model.checks.model_definition_checks import check_model
-from mb2fmu.pipeline.simulation.input_signals import differentiate_input_formula, parse_input_formula, read_inputs
+from mb2fmu.pipeline.simulation.input_signals import (
+    differentiate_input_formula,
+    parse_input_formula,
+    read_input_signals,
+)
 from mb2fmu.validation import form_experiment_values
 
 T = me.dynamicsymbols._t
@@ -67,17 +71,19 @@ def test_a_formula_moves_its_rates() -> None:
     for name in (*UNITS, "q"):
         np.testing.assert_allclose(found[name], expected[name], atol=1e-9)
     assert np.ptp(found["s_ddot"]) > 0.5
-    still = {signal.name: signal.at(0.4) for signal in read_inputs({"s": MOTION, "s_dot": 0.0}, (), UNITS, 1.0, RATES)}
+    still = {
+        signal.name: signal.at(0.4) for signal in read_input_signals({"s": MOTION, "s_dot": 0.0}, (), UNITS, 1.0, RATES)
+    }
     assert (still["s_dot"], still["s_ddot"]) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("motion", ["0.1*step(t - 0.2)", "ramp(t - 0.2)", "t % 1", "1 if t > 1 else t", lambda t: t])
 def test_a_motion_without_rates_is_refused_where_they_cannot_be_formed(motion) -> None:
     with pytest.raises(ValidationError) as caught:
-        read_inputs({"s": motion}, (), UNITS, 1.0, RATES)
+        read_input_signals({"s": motion}, (), UNITS, 1.0, RATES)
     (fault,) = caught.value.faults
     assert "s_dot, s_ddot" in str(fault)
-    read_inputs({"s": motion, "s_dot": 1.0}, (), UNITS, 1.0, RATES)
+    read_input_signals({"s": motion, "s_dot": 1.0}, (), UNITS, 1.0, RATES)
 
 
 def test_a_table_gives_the_rates_too_or_is_refused(tmp_path: Path) -> None:
@@ -87,12 +93,12 @@ def test_a_table_gives_the_rates_too_or_is_refused(tmp_path: Path) -> None:
         mb2fmu.simulate(pendulum(), inputs=table)
     assert len(caught.value.faults) == 1
     with pytest.raises(ValidationError, match="there is no input s_dott") as caught:
-        read_inputs({"s_dott": 0.0}, (table,), UNITS, 1.0, RATES)
+        read_input_signals({"s_dott": 0.0}, (table,), UNITS, 1.0, RATES)
     assert len(caught.value.faults) == 1, "what is missing is misspelt"
     table.write_text("time,s,s_dot\n0,0,0.1\n1,0.1,0.1\n")
     with pytest.raises(ValidationError, match="its rates are not given: s_ddot"):
-        read_inputs({}, (table,), UNITS, 1.0, RATES)
-    assert {signal.name for signal in read_inputs({"s_ddot": 0.0}, (table,), UNITS, 1.0, RATES)} == set(UNITS)
+        read_input_signals({}, (table,), UNITS, 1.0, RATES)
+    assert {signal.name for signal in read_input_signals({"s_ddot": 0.0}, (table,), UNITS, 1.0, RATES)} == set(UNITS)
 
 
 def test_the_experiment_moves_rates_with_their_signal() -> None:

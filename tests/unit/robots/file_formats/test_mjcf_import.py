@@ -11,7 +11,7 @@ from unit.robots.mjcf_texts import DEGREES, EVERYTHING, mujoco_test_model
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.description.solid_inertia import form_simple_solid
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
-from mb2fmu.robots.robot_loading import read_included_file
+from mb2fmu.robots.robot_loading import read_included_robot_file
 
 PATH = Path("test.xml")
 
@@ -19,7 +19,7 @@ PATH = Path("test.xml")
 def faults(text: str, path: Path = PATH) -> dict[str, str]:
     """What is wrong, by place."""
     with pytest.raises(ModelError) as caught:
-        read_mjcf(text.encode(), path, read_included_file)
+        read_mjcf(text.encode(), path, read_included_robot_file)
     found: dict[str, str] = {}
     for fault in caught.value.faults:
         found[fault.where] = f"{found.get(fault.where, '')} {fault.what}".strip()
@@ -33,11 +33,11 @@ def body(*inside: str) -> str:
 
 
 def test_what_is_left_out_or_assumed_is_reported() -> None:
-    robot = read_mjcf(EVERYTHING.encode(), PATH, read_included_file)
+    robot = read_mjcf(EVERYTHING.encode(), PATH, read_included_robot_file)
     notes = " | ".join(robot.notes)
     assert "contact is left out" in notes
     assert "tip" in {link.name for link in robot.links}
-    nameless = read_mjcf(DEGREES.encode(), PATH, read_included_file)
+    nameless = read_mjcf(DEGREES.encode(), PATH, read_included_robot_file)
     assert "called after its file" in " | ".join(nameless.notes)
     assert sum(link.inertial.mass for link in nameless.links if link.inertial) == pytest.approx(3.0)
 
@@ -81,7 +81,7 @@ def test_a_fault_is_reported_with_its_line(inside: str, word: str) -> None:
 def test_what_says_that_its_effect_is_not_there_is_no_fault() -> None:
     inside = '<body name="a" mocap="false" gravcomp="0"><joint springdamper="0 0"/></body>'
     text = f"<mujoco><worldbody>{inside}</worldbody></mujoco>"
-    assert read_mjcf(text.encode(), PATH, read_included_file).joints
+    assert read_mjcf(text.encode(), PATH, read_included_robot_file).joints
     found_faults = faults(text.replace('"0"', '"0.5"').replace("false", "true").replace("0 0", "0 1"))
     assert len(found_faults) == 1
     assert all(word in found_faults["test.xml:1"] for word in ("mocap=", "gravcomp=", "springdamper="))
@@ -124,7 +124,7 @@ def test_included_files_stand_in_the_folder_and_their_lines_are_reported(tmp_pat
     (tmp_path / "parts" / "a.xml").write_text(
         '<mujoco><body name="a"><joint name="j"/><geom size="1"/></body></mujoco>'
     )
-    assert [joint.name for joint in read_mjcf(text.encode(), path, read_included_file).joints] == ["j"]
+    assert [joint.name for joint in read_mjcf(text.encode(), path, read_included_robot_file).joints] == ["j"]
     for name in ("../robot.xml", "/etc/hostname", "parts/../../x.xml", "none.xml", "robot.xml", ""):
         assert "include" in " ".join(faults(text.replace("parts/a.xml", name), path).values())
     (tmp_path / "parts" / "a.xml").write_text('<mujoco><include file="parts/a.xml"/></mujoco>')

@@ -13,8 +13,8 @@ from unit.robots.test_robot_equations import worst_against_second_reading, worst
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
-from mb2fmu.robots.robot_loading import read_included_file
-from mb2fmu.validation.independent_import import robot_accelerations
+from mb2fmu.robots.robot_loading import read_included_robot_file
+from mb2fmu.validation.independent_import import independent_robot_accelerations
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.source_checks import source_acceleration_samples
 
@@ -26,7 +26,7 @@ TWO = LINK.format("a") + LINK.format("b")
 def faults(text: str) -> str:
     """What is wrong, in one line."""
     with pytest.raises(ModelError) as caught:
-        read_sdf(text.encode(), Path("test.sdf"), read_included_file)
+        read_sdf(text.encode(), Path("test.sdf"), read_included_robot_file)
     return " | ".join(f"{fault.where}: {fault.what}" for fault in caught.value.faults)
 
 
@@ -104,7 +104,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
     derivation = pipeline.derive(file, arguments={"outputs": "tip"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     reading = MujocoEquations(other, [])
-    made = robot_accelerations._RobotFileEquations(d, d.mechanics, reading, ()).sample_all()
+    made = independent_robot_accelerations._RobotFileEquations(d, d.mechanics, reading, ()).sample_all()
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     worst = 0.0
     for sample in made.samples:
@@ -119,7 +119,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
 
 def test_without_a_joint_to_the_world_gravity_is_that_of_the_turned_root() -> None:
     text = model("<pose>0 0 0 1.5707963267948966 0 0</pose>", TWO)
-    robot = read_sdf(text.replace("</model>", HINGE + "</model>").encode(), Path("test.sdf"), read_included_file)
+    robot = read_sdf(text.replace("</model>", HINGE + "</model>").encode(), Path("test.sdf"), read_included_robot_file)
     assert robot.gravity == pytest.approx((0.0, -9.81, 0.0))  # the root's y axis points up
     assert any("stands fixed unless" in note for note in robot.notes)
 
@@ -246,7 +246,7 @@ def test_versions_that_are_too_old_or_none_are_reported() -> None:
     text = model(TWO, HINGE)
     assert "version 1.0 of SDF" in faults(text.replace('"1.9"', '"1.0"'))
     assert 'version of <sdf> is "new"' in faults(text.replace('"1.9"', '"new"'))
-    unsaid = read_sdf(text.replace(' version="1.9"', "").encode(), Path("test.sdf"), read_included_file)
+    unsaid = read_sdf(text.replace(' version="1.9"', "").encode(), Path("test.sdf"), read_included_robot_file)
     assert any("does not say its version" in note for note in unsaid.notes)
 
 
@@ -254,8 +254,8 @@ def test_what_stands_still_in_a_world_is_left_out_and_reported(tmp_path: Path) -
     path = tmp_path / "robot.sdf"
     ground = '<model name="ground"><static>true</static><link name="plane"/></model>'
     path.write_text(ARM.replace("<model name", f"{ground}<model name", 1))
-    robot = read_sdf(path.read_bytes(), path, read_included_file)
-    alone = read_sdf(ARM.encode(), path, read_included_file)
+    robot = read_sdf(path.read_bytes(), path, read_included_robot_file)
+    alone = read_sdf(ARM.encode(), path, read_included_robot_file)
     assert [link.name for link in robot.links] == [link.name for link in alone.links]
     assert "model ground is static and left out: nothing touches it here" in robot.notes
     assert worst_against_second_reading(path) < 1.0
@@ -281,7 +281,7 @@ def test_a_joint_that_moves_nothing_is_reported_by_its_link_in_the_file(tmp_path
 @pytest.mark.parametrize("kind", ["link", "frame"])
 def test_a_name_that_sdf_keeps_for_itself_is_reported_with_its_remedy(kind: str, name: str) -> None:
     with pytest.raises(ModelError) as caught:
-        read_sdf(model(f'<{kind} name="{name}"/>', TWO, HINGE).encode(), Path("test.sdf"), read_included_file)
+        read_sdf(model(f'<{kind} name="{name}"/>', TWO, HINGE).encode(), Path("test.sdf"), read_included_robot_file)
     fault = caught.value.faults[0]
     assert (fault.where, fault.what) == ("test.sdf:2", f"a link, joint or frame is called {name}")
     assert "rename it" in fault.remedy
@@ -299,7 +299,7 @@ def test_all_faults_are_reported_at_once_and_several_models_are_refused() -> Non
         assert word in found_faults
     assert "2 models" in faults('<sdf version="1.9"><model name="a"/><model name="b"/></sdf>')
     assert "root element" in faults("<robot/>")
-    assert np.isfinite(read_sdf(ARM.encode(), Path("a.sdf"), read_included_file).links[0].line)
+    assert np.isfinite(read_sdf(ARM.encode(), Path("a.sdf"), read_included_robot_file).links[0].line)
 
 
 def test_a_ball_has_the_damping_of_its_axis(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from unit.robots.test_robot_equations import worst_of
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError, ValidationError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
-from mb2fmu.robots.robot_loading import read_included_file
+from mb2fmu.robots.robot_loading import read_included_robot_file
 
 OWN_POSE = "<pose>1 2 3 0.1 0.2 0.3</pose>"
 OTHER_POSE = "<pose>0.3 0.1 -0.2 0.5 -0.4 0.2</pose>"
@@ -48,7 +48,7 @@ def rates_of(path: Path) -> list[float]:
 def faults_of(path: Path) -> str:
     """What is wrong, in one line."""
     with pytest.raises(ModelError) as caught:
-        read_sdf(path.read_bytes(), path, read_included_file)
+        read_sdf(path.read_bytes(), path, read_included_robot_file)
     return " | ".join(f"{fault.where}: {fault.what}" for fault in caught.value.faults)
 
 
@@ -172,7 +172,7 @@ def test_a_fault_of_an_include_has_its_line(tmp_path: Path, include: str, word: 
     (tmp_path / "arm.urdf").write_text('<robot name="arm"/>')
     path = write_world(tmp_path / "a.sdf", include)
     with pytest.raises(ModelError) as caught:
-        read_sdf(path.read_bytes(), path, read_included_file)
+        read_sdf(path.read_bytes(), path, read_included_robot_file)
     found = [f"{fault.where}: {fault.what} {fault.remedy}" for fault in caught.value.faults]
     assert word in " | ".join(found)
     assert not any("the file has 0 models" in each for each in found)  # that only follows

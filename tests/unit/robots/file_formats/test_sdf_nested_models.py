@@ -13,7 +13,7 @@ from unit.robots.test_robot_equations import worst_of
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
-from mb2fmu.robots.robot_loading import read_included_file
+from mb2fmu.robots.robot_loading import read_included_robot_file
 from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
 
 FILE = '<sdf version="1.9"><model name="cell">\n{}\n</model></sdf>'
@@ -176,6 +176,6 @@ def test_placement_frames_stand_in_each_other(tmp_path: Path) -> None:
 def test_a_fault_in_an_inner_model_has_its_line(tmp_path: Path, inner: str, word: str) -> None:
     path = write(tmp_path / "a.sdf", CART, NESTED.replace('<model name="arm" canonical_link="root">', inner), SHOULDER)
     with pytest.raises(ModelError) as caught:
-        read_sdf(path.read_bytes(), path, read_included_file)
+        read_sdf(path.read_bytes(), path, read_included_robot_file)
     found = [f"{fault.where}: {fault.what} {fault.remedy}" for fault in caught.value.faults]
     assert any(word in each and "a.sdf:" in each for each in found)

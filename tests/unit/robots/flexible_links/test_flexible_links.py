@@ -18,7 +18,7 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import BeamSection, FlexibleBody, Model, pipeline
 from mb2fmu.errors import Mb2FmuError, ModelError
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 from mb2fmu.validation.source_checks.nodal_inertia_check import compute_nodal_inertia_errors
 from mb2fmu.validation.source_checks.source_acceleration_samples import INDEPENDENT_IMPORT
 
@@ -161,7 +161,7 @@ def test_mujoco_is_no_import_of_links_that_bend_and_says_so(arm: Path) -> None:
     other = arm.with_suffix(".xml")
     other.write_text(MJCF)
     derivation = pipeline.derive(other, arguments={"flexible": {"forearm": BEAM}})
-    made = sample_robot_accelerations(derivation.checked)
+    made = sample_independent_robot_accelerations(derivation.checked)
     assert made.missing == {INDEPENDENT_IMPORT: "MuJoCo has no links that bend as these do"}
     (link,) = derivation.checked.mechanics.flexible
     assert max(compute_nodal_inertia_errors(derivation.checked, derivation.mechanism, link.body))[0] < 1

@@ -20,7 +20,7 @@ from mb2fmu import Impact, Latch, pipeline
 from mb2fmu.errors import MechanismError
 from mb2fmu.model import check_model
 from mb2fmu.robots.tree import link_motion_expressions, mechanism_from_robot, robot_contacts
-from mb2fmu.validation.independent_import.robot_accelerations import sample_robot_accelerations
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 
 LIMIT = '<limit lower="-9" upper="9" effort="50" velocity="90"/>'
 ARM = robot(
@@ -133,7 +133,7 @@ def test_a_latch_holds_a_point_in_the_world(tmp_path: Path) -> None:
 def worst_of_events(model: pipeline.Model) -> tuple[float, str]:
     """Largest error over its bound of what was imported of contacts and latches, by the independent import."""
     derivation = pipeline.derive(model)
-    made = sample_robot_accelerations(derivation.checked, derivation.mechanism)
+    made = sample_independent_robot_accelerations(derivation.checked, derivation.mechanism)
     assert not made.left_out
     assert not made.missing  # x' is compared, too, where the contacts are open
     return max(made.events)

@@ -7,7 +7,7 @@ import pytest
 from coupled_masses import WIRING, slaves
 
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
-from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, forecast_stability
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, forecast_coupling_stability
 from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, ComponentPort, PortLink, SystemWiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
@@ -28,7 +28,9 @@ def rigid(ratio: float, lag: float = 1e-3) -> list[LinearCoupledComponentModel]:
 @pytest.mark.parametrize(("ratio", "unstable"), [(0.8, False), (1.25, True)])
 def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -> None:
     """Above a ratio of one the force swings ever more widely if steps are long against the lag."""
-    found = forecast_stability(RIGID, rigid(ratio), CommunicationStepSettings(step=0.1, method="jacobi", order=0), 10.0)
+    found = forecast_coupling_stability(
+        RIGID, rigid(ratio), CommunicationStepSettings(step=0.1, method="jacobi", order=0), 10.0
+    )
     assert found.unstable == unstable
     assert found.spectral_radius == pytest.approx(ratio, rel=1e-6)
     if unstable:
@@ -39,7 +41,7 @@ def test_the_mass_ratio_decides_with_held_inputs(ratio: float, unstable: bool) -
 def test_the_radius_is_the_growth_that_is_seen() -> None:
     models = [LinearCoupledComponentModel(s.A, s.B, s.C, s.D) for s in slaves()]
     stepping = CommunicationStepSettings(step=0.02, method="jacobi", order=0)
-    found = forecast_stability(WIRING, models, stepping, 4.0)
+    found = forecast_coupling_stability(WIRING, models, stepping, 4.0)
     sizes: list[float] = []
     run_coupled_system(WIRING, slaves(), stepping, 4.0, lambda _, y, *__: sizes.append(float(np.hypot(y[0], y[3]))))
     late, later = max(sizes[100:150]), max(sizes[150:200])
@@ -57,7 +59,7 @@ def test_what_would_explode_is_refused_before_the_first_step() -> None:
 
 
 def test_iterated_passes_make_it_stable() -> None:
-    found = forecast_stability(
+    found = forecast_coupling_stability(
         RIGID, rigid(1.25), CommunicationStepSettings(step=0.1, order=0, passes=20, jacobian=True), 10.0
     )
     assert not found.unstable

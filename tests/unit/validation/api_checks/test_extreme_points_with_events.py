@@ -10,9 +10,12 @@ from mb2fmu import Impact, Model
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
-from mb2fmu.validation.api_checks.api_call_plan import compute_largest_rates
-from mb2fmu.validation.api_checks.extreme_state_checks import choose_extreme_points, compare_extreme_points
-from mb2fmu.validation.bounds.bounded_differences import BoundedDifferences
+from mb2fmu.validation.api_checks.api_call_plan import compute_largest_state_rates
+from mb2fmu.validation.api_checks.extreme_state_checks import (
+    choose_extreme_state_points,
+    compare_values_at_extreme_states,
+)
+from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
 
 
@@ -41,8 +44,8 @@ def chosen(start: float = 0.0) -> tuple[ReferenceRun, tuple]:
     definition = check_model(pushed_mass(start))
     reference = make_reference(definition, formulations.formulate(read_mechanism(definition), "lagrange"))
     settable = {"m", "e", "force", "x", "v"}
-    rates = compute_largest_rates(reference)
-    return reference, choose_extreme_points(definition, reference, len(reference.states) - 1, settable, rates)
+    rates = compute_largest_state_rates(reference)
+    return reference, choose_extreme_state_points(definition, reference, len(reference.states) - 1, settable, rates)
 
 
 def test_nothing_is_held_and_what_acts_at_impacts_alone_is_not_moved() -> None:
@@ -68,7 +71,7 @@ def test_a_rate_that_is_wrong_for_a_negative_force_is_reported() -> None:
             values["der(v)"] *= factor if point.inputs[0] < 0.0 else 1.0
             recorded.append(values)
         table = BoundedDifferences()
-        compare_extreme_points(points, recorded, reference, rates, sizes, table)
+        compare_values_at_extreme_states(points, recorded, reference, rates, sizes, table)
         assert (table.ratio > 1.0) == (factor != 1.0)
 
 

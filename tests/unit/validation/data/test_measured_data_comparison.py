@@ -17,7 +17,7 @@ from mb2fmu.validation import (
     MeasuredDataRunSettings,
     ValidationDataTolerance,
     compare_derivatives_at_table_points,
-    compare_measurements,
+    compare_fmu_with_measurements,
     read_validation_table,
 )
 
@@ -101,8 +101,8 @@ def test_data_in_other_units_at_uneven_times(unit, older, tmp_path):
     """Milliseconds, millimetres and degrees; the row below the head says how far each may be off."""
     rows = [(1e3 * t, 1e3 * x_of(t), math.degrees(x_of(t) / 2)) for t in TIMES]
     given = written(tmp_path, "time [ms],x [mm],angle[deg]\ntolerance,1e-4,1e-5", rows)
-    results = compare_measurements(unit, given, MeasuredDataRunSettings(tolerance=1e-9))
-    assert compare_measurements(older, given, MeasuredDataRunSettings(tolerance=1e-9))[1].passed
+    results = compare_fmu_with_measurements(unit, given, MeasuredDataRunSettings(tolerance=1e-9))
+    assert compare_fmu_with_measurements(older, given, MeasuredDataRunSettings(tolerance=1e-9))[1].passed
     assert [result.kind for result in results] == ["CoSimulation", "ModelExchange"]
     for result in results:
         assert result.passed
@@ -119,7 +119,7 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
     values[row] += 2e-3
     given = written(tmp_path, "time,x", zip(TIMES, values, strict=True))
     for tolerance, passes in ((1.9e-3, False), (2.1e-3, True)):
-        for result in compare_measurements(
+        for result in compare_fmu_with_measurements(
             unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(tolerance))
         ):
             (column,) = result.columns
@@ -132,7 +132,7 @@ def test_what_is_off_is_found_where_it_is(unit, tmp_path, row):
 def test_empty_cells_say_nothing(unit, tmp_path):
     rows = [(0.0, START, ""), (0.5, "", ""), (1.0, x_of(1.0), -999.0)]
     given = written(tmp_path, "time,x,pull", rows)
-    result, _ = compare_measurements(
+    result, _ = compare_fmu_with_measurements(
         unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-4))
     )
     assert [(c.name, c.count, c.verdict) for c in result.columns] == [("x", 2, "passed"), ("pull", 1, "failed")]
@@ -141,9 +141,9 @@ def test_empty_cells_say_nothing(unit, tmp_path):
 def test_parts_of_the_largest_magnitude(unit, tmp_path):
     given = written(tmp_path, "time,x\ntolerance,1%", [(0.0, START), (1.0, x_of(1.0) + 0.9e-3)])
     assert given.columns[1].tolerance == ValidationDataTolerance(0.01, relative=True)
-    assert all(result.passed for result in compare_measurements(unit, given))
+    assert all(result.passed for result in compare_fmu_with_measurements(unit, given))
     tighter = MeasuredDataRunSettings(tolerances={"x": ValidationDataTolerance.read("0.8%")})
-    assert not any(result.passed for result in compare_measurements(unit, given, tighter))
+    assert not any(result.passed for result in compare_fmu_with_measurements(unit, given, tighter))
 
 
 def test_parameters_and_start_values_are_set(unit, tmp_path):
@@ -152,10 +152,10 @@ def test_parameters_and_start_values_are_set(unit, tmp_path):
     settings = MeasuredDataRunSettings(
         starts={"k": 80.0, "x": 3.0 * START}, default_tolerance=ValidationDataTolerance(1e-5), tolerance=1e-9
     )
-    assert all(result.passed for result in compare_measurements(unit, given, settings))
+    assert all(result.passed for result in compare_fmu_with_measurements(unit, given, settings))
     assert not any(
         result.passed
-        for result in compare_measurements(
+        for result in compare_fmu_with_measurements(
             unit, given, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-3))
         )
     )
@@ -176,7 +176,7 @@ def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     errors = {}
     for step in (0.04, 0.01):
         settings = MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(0.1), step=step, tolerance=1e-9)
-        for result in compare_measurements(unit, given, settings):
+        for result in compare_fmu_with_measurements(unit, given, settings):
             assert result.set_columns == ("force",)
             assert result.passed
             errors[result.kind, step] = result.columns[0].error
@@ -185,7 +185,7 @@ def test_measured_inputs_drive_the_fmu(unit, tmp_path):
     unmoved = written(tmp_path, "time,x", zip(times, exact.y[0], strict=True))
     assert not any(
         result.passed
-        for result in compare_measurements(
+        for result in compare_fmu_with_measurements(
             unit, unmoved, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-2))
         )
     )
@@ -256,7 +256,7 @@ def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
             other, points(tmp_path), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1.0))
         )
     data = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
-    (result,) = compare_measurements(
+    (result,) = compare_fmu_with_measurements(
         other, data, MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-5))
     )
     assert result.passed
@@ -280,7 +280,7 @@ def test_a_fmu_of_co_simulation_alone_starts_at_the_points(other, tmp_path):
 def test_columns_that_do_not_fit_are_reported(unit, tmp_path, head, expected):
     rows = [(float(k), *[1.0] * head.count(",")) for k in range(2)]
     with pytest.raises(ValidationError) as caught:
-        compare_measurements(
+        compare_fmu_with_measurements(
             unit, written(tmp_path, head, rows), MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1.0))
         )
     assert expected in str(caught.value)
@@ -312,7 +312,7 @@ def test_columns_that_do_not_fit_are_reported(unit, tmp_path, head, expected):
 )
 def test_tables_that_cannot_be_used_are_reported(unit, tmp_path, text, expected):
     with pytest.raises(ValidationError) as caught:
-        compare_measurements(unit, table(tmp_path, text))
+        compare_fmu_with_measurements(unit, table(tmp_path, text))
     assert expected in str(caught.value)
 
 
@@ -344,7 +344,7 @@ def test_semicolons_tabs_comments_and_a_mark_at_the_beginning(tmp_path):
 def test_a_start_value_that_is_none_is_reported(unit, tmp_path):
     given = written(tmp_path, "time,x", zip(TIMES, x_of(TIMES), strict=True))
     with pytest.raises(ValidationError) as caught:
-        compare_measurements(
+        compare_fmu_with_measurements(
             unit,
             given,
             MeasuredDataRunSettings(starts={"pull": 1.0, "mas": 2.0}, tolerances={"v": ValidationDataTolerance(1.0)}),
@@ -375,11 +375,11 @@ def test_a_fmu_that_makes_steps_of_one_size_needs_even_times(unit, tmp_path):
     write_fmu_archive(InMemoryFileTree({**tree.files, "modelDescription.xml": text.encode()}), tmp_path / "even.fmu")
     settings = MeasuredDataRunSettings(default_tolerance=ValidationDataTolerance(1e-4))
     with pytest.raises(ValidationError, match="steps of one size only"):
-        compare_measurements(
+        compare_fmu_with_measurements(
             tmp_path / "even.fmu", written(tmp_path, "time,x", [(t, x_of(t)) for t in TIMES]), settings
         )
     even = [(t, x_of(t)) for t in (0.1, 0.2, 0.3, 0.4)]
-    assert compare_measurements(tmp_path / "even.fmu", written(tmp_path, "time,x", even), settings)[0].passed
+    assert compare_fmu_with_measurements(tmp_path / "even.fmu", written(tmp_path, "time,x", even), settings)[0].passed
 
 
 def call(*arguments):

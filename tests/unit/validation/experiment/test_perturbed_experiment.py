@@ -36,7 +36,7 @@ from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
 )
 from mb2fmu.validation.experiment.perturbed_experiment import (
     find_speeds_outside_fmu_states,
-    form_experiment_with_overrides,
+    form_experiment_with_perturbed_values,
     list_perturbed_experiments,
 )
 from mb2fmu.validation.fmu_validation import _make_perturbed_reference_and_bounds
@@ -99,7 +99,9 @@ def test_everything_is_moved_and_reported(cases):
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
-    reported = form_experiment_with_overrides(run, form_experiment_values(definition), definition, {"w", "q", "z"})
+    reported = form_experiment_with_perturbed_values(
+        run, form_experiment_values(definition), definition, {"w", "q", "z"}
+    )
     assert dict(reported.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = next(list_perturbed_experiments(definition, reference, settable={"w", "q", "z"}))
     assert {move.name: move.reason for move in kept.perturbations if move.role != "input"} == {

@@ -10,7 +10,7 @@ from mb2fmu import Model, model
 from mb2fmu.mechanics import mechanism
 from mb2fmu.mechanics.formulations import form_equations_without_dynamics
 from mb2fmu.validation import make_reference
-from mb2fmu.validation.reference.derivative_conditioning import FEW_DIGITS, compute_least_known_digits
+from mb2fmu.validation.reference.derivative_conditioning import FEW_DIGITS, compute_digits_of_worst_derivative
 
 
 def _between_springs(stiffness: float):
@@ -35,7 +35,7 @@ def _between_springs(stiffness: float):
 
 @pytest.mark.parametrize(("stiffness", "few"), [(1.0, False), (1e9, True)])
 def test_forces_that_cancel_leave_few_digits(stiffness, few):
-    digits = compute_least_known_digits(_between_springs(stiffness))
+    digits = compute_digits_of_worst_derivative(_between_springs(stiffness))
     assert digits is not None
     assert (digits.known < FEW_DIGITS) is few
     assert bool(digits.text) is few
@@ -59,7 +59,7 @@ def test_what_cancels_throughout_is_zero_and_not_ill_conditioned():
         made.coordinate(angle, 0.1, "rad")
         made.speed(speed, 0.1, "rad/s")
     read = mechanism.read_mechanism(model.check_model(made))
-    digits = compute_least_known_digits(
+    digits = compute_digits_of_worst_derivative(
         make_reference(read.declared, form_equations_without_dynamics(read), mechanism=read)
     )
     assert digits is not None

@@ -15,7 +15,7 @@ from mb2fmu import Backlash, CoulombFriction, HardStop, Impact, Latch, Model, pi
 from mb2fmu.errors import PackageError
 from mb2fmu.pipeline.display.fmu_motion_drawings import get_model_scene
 from mb2fmu.visualization.scene.contact_overlay import STATE_OPEN, STATE_SLIDING, STATE_STICKING, form_contact_overlay
-from mb2fmu.visualization.scene.drawing_from_scene import locate_contacts
+from mb2fmu.visualization.scene.drawing_from_scene import locate_scene_contacts
 from mb2fmu.visualization.scene.mechanism_scene import Scene
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory
 
@@ -72,7 +72,7 @@ def motion_of(scene: Scene) -> tuple[StateTrajectory, visualization.PlotSignals]
 def test_a_touch_is_where_a_point_moves_as_its_gap(scene):
     motion, _ = motion_of(scene)
     found = {}
-    for place in locate_contacts(scene, motion):
+    for place in locate_scene_contacts(scene, motion):
         found.setdefault(scene.touches[place.touch].name, []).append(place)
     assert sorted(found) == ["bolt", "other", "wall"]  # "far" is no distance, "slide" has no gap
     (wall,) = found["wall"]
@@ -179,7 +179,7 @@ def test_compliant_stops_and_play_push_where_they_act(lever):
     motion = StateTrajectory(
         np.arange(n) * 0.1, values, np.zeros((n, 0)), np.array([p.start for p in scene.parameters])
     )
-    (stop,) = locate_contacts(
+    (stop,) = locate_scene_contacts(
         scene, motion
     )  # a torque is no arrow, though the end of a lever of 1 m moves as the angle
     assert scene.touches[stop.touch].name == "stop"

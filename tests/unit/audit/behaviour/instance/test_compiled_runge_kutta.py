@@ -12,12 +12,12 @@ import pytest
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
-from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_integration
-from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_stage_library
+from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_model_exchange_integration
+from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_runge_kutta_library
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudget
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import parse_model_description
 
 SLOPES = "    ball_slopes(&b->s, b->s.h, b->s.v, &dx[0], &dx[1]);\n"
 
@@ -26,10 +26,10 @@ def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: s
     """A ball in Model Exchange, with one place of its sources changed."""
     path = folder / f"ball{compiled}.so"
     path.write_bytes(ball.library(version, old, new))
-    stages = compile_stage_library()
+    stages = compile_runge_kutta_library()
     assert stages
     library = FmuLibrary(
-        ctypes.CDLL(str(path)), read_description(ball.description(version).encode()), str(folder),
+        ctypes.CDLL(str(path)), parse_model_description(ball.description(version).encode()), str(folder),
         trial_budget=TrialTimeBudget(SharedMemoryChannel(folder / "channel")),
         stage_library=ctypes.CDLL(str(stages)) if compiled else None,
     )  # fmt: skip
@@ -79,7 +79,7 @@ def test_a_refusal_names_function_status_and_message(compiled: bool, tmp_path: P
 def test_what_is_written_wrongly_in_a_stage_is_found(wrong: str, said: str, tmp_path: Path) -> None:
     stage = fixture(tmp_path, 2, compiled=True, old=SLOPES, new=wrong)
     with stage.open_instance() as instance:
-        integration = start_integration(stage, instance, 1e-6)
+        integration = start_model_exchange_integration(stage, instance, 1e-6)
         integration.advance(0.15)
         assert not stage.library.violations
         with suppress(RefusedCallError):  # of a state that is no number

@@ -19,7 +19,7 @@ from mb2fmu import deferred_imports
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError
 from mb2fmu.pipeline.agent_server.agent_tool_answer import MAX_TEXT_CHARACTERS, AgentToolAnswer
-from mb2fmu.pipeline.agent_server.command_json_summary import list_failed_items, select_validation_facts
+from mb2fmu.pipeline.agent_server.command_json_summary import list_failed_validation_items, select_validation_facts
 from mb2fmu.pipeline.agent_server.served_folder import AgentServerFolder
 
 ROOT = Path(__file__).parents[4]
@@ -232,7 +232,7 @@ def test_results_are_not_written_through_links(tmp_path: Path) -> None:
 
 
 def test_values_are_no_files(tmp_path: Path) -> None:
-    from mb2fmu.pipeline.agent_server.tool_server import AgentTools
+    from mb2fmu.pipeline.agent_server.mcp_tool_server import AgentTools
 
     calls = [{"inputs": {"force": "../x.csv"}}, {"at": {"m": "x.json"}}]
     for values in calls:
@@ -241,7 +241,7 @@ def test_values_are_no_files(tmp_path: Path) -> None:
 
 
 def test_a_name_is_no_option(tmp_path: Path) -> None:
-    from mb2fmu.pipeline.agent_server.tool_server import AgentTools
+    from mb2fmu.pipeline.agent_server.mcp_tool_server import AgentTools
 
     answer = asyncio.run(AgentTools(tmp_path).new("--help"))
     assert answer.verdict == "refused"
@@ -270,7 +270,11 @@ def test_failures_come_worst_first() -> None:
         "others": [{"kind": "ModelExchange", "variables": [{"name": "q", "verdict": "failed", "ratio": None}]}],
         "conformance": [{"checker": "fmpy", "severity": "error", "message": "no"}, {"severity": "note"}],
     }  # fmt: skip
-    assert [item["where"] for item in list_failed_items(facts)] == ["variables", "others.variables", "conformance"]
+    assert [item["where"] for item in list_failed_validation_items(facts)] == [
+        "variables",
+        "others.variables",
+        "conformance",
+    ]
     selected = select_validation_facts(facts)
     assert [failure.get("name") for failure in selected["failures"]] == ["q", "q", None]
     assert selected["failures"][1]["ratio"] == 3.0

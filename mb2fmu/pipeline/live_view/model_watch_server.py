@@ -1,4 +1,4 @@
-"""``serve_model``: the page of a watched model at 127.0.0.1, until it is interrupted."""
+"""``serve_model_watch_page``: the page of a watched model at 127.0.0.1, until it is interrupted."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class _LiveViewRequestHandler(BaseHTTPRequestHandler):
         state = self.server.model.state
         match self.path.partition("?")[0]:
             case "/":
-                from mb2fmu.report.pages.model_watch_page import render_live_page
+                from mb2fmu.report.pages.model_watch_page import render_model_watch_page
 
-                self._answer(render_live_page(self.server.model.path.name), "text/html")
+                self._answer(render_model_watch_page(self.server.model.path.name), "text/html")
             case "/state":
                 shown = {
                     "version": state.version, "message": state.message, "verdict": state.verdict,
@@ -71,7 +71,7 @@ class _LiveViewRequestHandler(BaseHTTPRequestHandler):
         """Say nothing: the page asks several times per second."""
 
 
-def serve_model(
+def serve_model_watch_page(
     path: Path,
     *,
     port: int = 0,

@@ -249,7 +249,7 @@ def run_all_trials(
 
 def _map_tried_rules(interfaces: Collection[str], rules: Collection[str]) -> dict[str, set[str]]:
     """Return for each interface type the requested rules that a trial judges in it."""
-    from mb2fmu.audit.behaviour.runner.worker_process import (
+    from mb2fmu.audit.behaviour.runner.trial_worker_process import (
         order_trials_by_risk,  # takes a while: a command that runs nothing has no use for it
     )
 

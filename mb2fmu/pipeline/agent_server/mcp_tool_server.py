@@ -1,4 +1,4 @@
-"""``serve_tools``: the tools of ``mb2fmu mcp``, each a command of mb2fmu."""
+"""``serve_mcp_tools``: the tools of ``mb2fmu mcp``, each a command of mb2fmu."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def _make_tool(method: Callable[..., Awaitable[AgentToolAnswer]]) -> Callable[..
     return call
 
 
-def serve_tools(folder: Path) -> None:
+def serve_mcp_tools(folder: Path) -> None:
     """Answer on stdin and stdout until the client closes them.
 
     Args:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def compile_ensemble(
+def compile_model_ensemble(
     model: AnyModel, *, arguments: Mapping[str, Any] | None = None, **options: Unpack[FormulationOptions]
 ) -> CompiledModelEnsemble:
     """Compile a model as machine code for many instances at once.
@@ -126,7 +126,7 @@ def _load_fmu_integrator(
         "outputs": ensemble.output_names,
     }
     (content,) = built.binaries.files.values()
-    loop = toolchain.compile_library(emit_c.read_batch_fmu_sources(), "unit_runs", often=True)
+    loop = toolchain.compile_library(emit_c.read_repeated_fmu_run_sources(), "unit_runs", often=True)
     return FmuBatchIntegrator(
         toolchain.load_library_bytes(content, "unit"),
         loop,

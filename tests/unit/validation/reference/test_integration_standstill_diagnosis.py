@@ -9,14 +9,14 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from mb2fmu.errors import ValidationError
+from mb2fmu.validation.reference.integration_standstill_diagnosis import (
+    diagnose_integration_standstill,
+    make_scipy_failure_error,
+)
 from mb2fmu.validation.reference.smooth_integration import (
     IntegrationStandstillError,
     integrate_smooth_equations,
     make_integration_standstill_error,
-)
-from mb2fmu.validation.reference.standstill_diagnosis import (
-    diagnose_integration_standstill,
-    make_scipy_failure_error,
 )
 
 TIME = np.linspace(0.0, 2.0, 21)

@@ -52,8 +52,8 @@ from mb2fmu.validation.independent_import.independent_urdf_equations import (
     read_urdf_tree,
 )
 from mb2fmu.validation.independent_import.missing_independent_import import (
-    explain_missing_accelerations,
-    explain_missing_import,
+    explain_missing_independent_accelerations,
+    explain_missing_independent_import,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
@@ -84,7 +84,7 @@ _TRIES_BEFORE_HALF_REACH = 5
 RobotImport = IndependentImport | MujocoEquations
 
 
-def sample_robot_accelerations(
+def sample_independent_robot_accelerations(
     definition: CheckedModel, mechanism: Mechanism | None = None
 ) -> SympySourceAccelerationSamples:
     """Return samples of x' from the robot's file, read again.
@@ -100,7 +100,7 @@ def sample_robot_accelerations(
     if mechanism is not None:  # has the rate that draws back to the constraints of loops besides
         definition = replace(definition, parameters=mechanism.declared.parameters)
     source = robot.description.source
-    missing = explain_missing_import(robot)
+    missing = explain_missing_independent_import(robot)
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
@@ -111,7 +111,7 @@ def sample_robot_accelerations(
     if isinstance(independent_import, str):
         return _no_samples(independent_import)
     closures = _list_loop_closures(independent_import, _list_loops_of_settings(robot))
-    missing, added = explain_missing_accelerations(definition, robot), None
+    missing, added = explain_missing_independent_accelerations(definition, robot), None
     try:
         added = None if missing else _form_added_forces(definition, robot, independent_import)
     except ValueError as error:

@@ -23,7 +23,7 @@ STAGE_ARGUMENT = "stage"
 """The last argument: the last stage that is wanted."""
 
 
-def print_shared_motion_function(
+def print_function_shared_by_entry_points(
     graph: StatementScheduleGraph,
     name: str,
     entries: Mapping[str, PrintedCFunctionSignature],

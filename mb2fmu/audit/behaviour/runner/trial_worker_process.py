@@ -71,7 +71,7 @@ from mb2fmu.audit.behaviour.trials import (
     valgrind_trials,
     value_persistence_trials,
 )
-from mb2fmu.audit.description.description_import import read_description
+from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 
 # In this order: first what all others need, last what may leave the process in disorder.
@@ -243,18 +243,18 @@ def _describe_fmu_execution_host(request: dict[str, Any]) -> str:
 
 
 @functools.cache
-def read_cached_description(folder: str) -> DescribedModel:
+def read_cached_model_description(folder: str) -> DescribedModel:
     """Return the FMU's description; read once by a watching process for all its forks, as large ones take a second.
 
     Args:
         folder: Where it is unpacked.
     """
-    return read_description((Path(folder) / DESCRIPTION).read_bytes())
+    return parse_model_description((Path(folder) / DESCRIPTION).read_bytes())
 
 
 def _run_requested_trials(request: dict[str, Any], channel: SharedMemoryChannel) -> None:
     """Try all requested trials that were not tried yet."""
-    description = read_cached_description(request["folder"])
+    description = read_cached_model_description(request["folder"])
     host_environment_trials.record_initial_process_settings()
     trial_budget = TrialTimeBudget(channel, request["deadline"])
     for interface, library in request["libraries"].items():

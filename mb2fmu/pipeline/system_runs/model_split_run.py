@@ -29,7 +29,7 @@ from mb2fmu.systems.splitting import (
 )
 from mb2fmu.systems.splitting.exchanged_forces import make_variable_identifier
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
-from mb2fmu.systems.splitting.system_script_writing import SystemRunSettings, form_system_script
+from mb2fmu.systems.splitting.system_script_writing import SystemRunSettings, form_coupled_system_script
 
 MAX_SYSTEM_TOLERANCE = 1e-11
 
@@ -90,7 +90,7 @@ def split_model(
     run = SystemRunSettings(
         experiment.stop, step, min(experiment.tolerance, MAX_SYSTEM_TOLERANCE), loop, delay, _list_power_bonds(made)
     )
-    files["system.py"] = form_system_script(
+    files["system.py"] = form_coupled_system_script(
         f"{whole.definition.name}Cut",
         f"{whole.definition.name}, cut at {', '.join(at)}",
         finished,
