@@ -10,7 +10,7 @@ import pytest
 from rescaling import rescale
 
 from mb2fmu import pipeline
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.trials.partial_derivative_trials import (
@@ -28,7 +28,7 @@ PLANTED = {
 }
 
 
-def said(stage: FmuTrialFixture) -> list[str]:
+def said(stage: TrialFixture) -> list[str]:
     """What the two probes say."""
     return [
         f"{found.rule}: {found.message}"
@@ -60,8 +60,8 @@ def test_a_partial_that_is_two_percent_off_is_found_in_any_units(tmp_path, monke
     handle, described = ctypes.CDLL(str(library)), parse_model_description(files[DESCRIPTION])
     true = FmuInstance.get_partial_derivatives
 
-    def stage() -> FmuTrialFixture:
-        return FmuTrialFixture(FmuLibrary(handle, described, str(tmp_path)), "ModelExchange", tmp_path)
+    def stage() -> TrialFixture:
+        return TrialFixture(FmuLibrary(handle, described, str(tmp_path)), "ModelExchange", tmp_path)
 
     assert said(stage()) == []
     for unknown, known in PLANTED[name]:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mb2fmu.audit import audit
-from mb2fmu.audit.behaviour.fixture.trial_fixture import MAX_VARIABLES, MIN_VARIABLES_OF_A_KIND, FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import MAX_VARIABLES, MIN_VARIABLES_OF_A_KIND, TrialFixture
 from mb2fmu.audit.description.description_import import parse_model_description
 
 
-def described(states: int, parameters: int, outputs: int) -> FmuTrialFixture:
+def described(states: int, parameters: int, outputs: int) -> TrialFixture:
     """Of an FMU with so many variables."""
     head = '<ScalarVariable name="{}" valueReference="{}" causality="{}" variability="{}">'
     kinds = [*["state"] * states, *["slope"] * states, *["parameter"] * parameters, *["output"] * outputs]
@@ -32,7 +32,7 @@ def described(states: int, parameters: int, outputs: int) -> FmuTrialFixture:
         "</ModelStructure></fmiModelDescription>"
     )
     library = SimpleNamespace(description=parse_model_description(text.encode()))
-    return FmuTrialFixture(library, "ModelExchange", Path())  # type: ignore[arg-type]
+    return TrialFixture(library, "ModelExchange", Path())  # type: ignore[arg-type]
 
 
 @settings(max_examples=12)

@@ -17,7 +17,7 @@ import pytest
 from representatives import by_night
 
 from mb2fmu.audit import audit, audit_run
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
@@ -69,7 +69,7 @@ def test_a_library_in_another_process_answers_as_one_in_this(version: int, kind:
     far = RemoteFmuLibrary([str(wine_and_valgrind_hosts._build_host_program("native"))], str(path), dict(os.environ))
     found = []
     for handle in (ctypes.CDLL(str(path)), far):
-        stage = FmuTrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
+        stage = TrialFixture(FmuLibrary(handle, described, str(tmp_path)), kind, tmp_path)
         with stage.open_instance() as instance:
             rows = run_as_interface_type(stage, instance, stage.variables_to_try, steps=15).values
             kept = instance.serialize_state(state := instance.get_state())

@@ -20,10 +20,10 @@ from typing import Any
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     EndlessEventsError,
-    FmuTrialFixture,
     IntegratorBudgetError,
     SingleInstanceError,
     TerminateSimulationError,
+    TrialFixture,
 )
 from mb2fmu.audit.behaviour.fixture.trial_folders import WORK, make_work_folder_environment
 from mb2fmu.audit.behaviour.fixture.trial_registry import TRIALS, AuditTrial
@@ -101,7 +101,7 @@ def order_trials_by_risk() -> list[AuditTrial]:
     return sorted(TRIALS, key=lambda trial: (trial.runs_last, module_order[trial.function.__module__]))
 
 
-def _run_trial(trial: AuditTrial, fixture: FmuTrialFixture, write: Any) -> bool:
+def _run_trial(trial: AuditTrial, fixture: TrialFixture, write: Any) -> bool:
     """Run one trial; return whether the FMU can be instantiated, so that further trials make sense."""
     can_be_instantiated, trial_budget = True, fixture.library.trial_budget
     is_judged, reports_leak = False, False
@@ -133,7 +133,7 @@ def _run_trial(trial: AuditTrial, fixture: FmuTrialFixture, write: Any) -> bool:
     return can_be_instantiated
 
 
-def _report_side_effects(fixture: FmuTrialFixture, write: Any, *, reports_leak: bool) -> None:
+def _report_side_effects(fixture: TrialFixture, write: Any, *, reports_leak: bool) -> None:
     """Report side effects of the FMU on its process; leaks only where the trial does not report them itself."""
     for violation, rule in fixture.library.violations.items():
         write({"found": [rule, violation, fixture.interface]})
@@ -143,7 +143,7 @@ def _report_side_effects(fixture: FmuTrialFixture, write: Any, *, reports_leak: 
 
 
 def _handle_early_end(
-    trial: AuditTrial, fixture: FmuTrialFixture, error: TerminateSimulationError | IntegratorBudgetError, write: Any
+    trial: AuditTrial, fixture: TrialFixture, error: TerminateSimulationError | IntegratorBudgetError, write: Any
 ) -> tuple[bool, bool]:
     """Return, for an interrupted run, whether that is a verdict, and whether to retry with shorter runs."""
     if isinstance(error, IntegratorBudgetError):
@@ -160,7 +160,7 @@ def _handle_early_end(
     return True, _shorten_runs(fixture, error.time, "it wants to end")
 
 
-def _reduce_inputs(fixture: FmuTrialFixture, refusal: RefusedCallError) -> bool:
+def _reduce_inputs(fixture: TrialFixture, refusal: RefusedCallError) -> bool:
     """Let inputs without bounds change a tenth as far after a Discard; return whether the trial is to be repeated.
 
     Nothing says how far such an input goes: far out an equation may have no value, which is no fault of the FMU. A
@@ -177,7 +177,7 @@ def _reduce_inputs(fixture: FmuTrialFixture, refusal: RefusedCallError) -> bool:
     return True
 
 
-def _shorten_runs(fixture: FmuTrialFixture, end: float, reason: str) -> bool:
+def _shorten_runs(fixture: TrialFixture, end: float, reason: str) -> bool:
     """Let all runs end before a time; return whether any part of them is left."""
     steps = int((end - fixture.start) / fixture.step * (1 - 1e-9)) - 1
     if not 0 < steps < fixture.affordable_step_count:
@@ -189,7 +189,7 @@ def _shorten_runs(fixture: FmuTrialFixture, end: float, reason: str) -> bool:
     return True
 
 
-def _report_stop(trial: AuditTrial, fixture: FmuTrialFixture, error: Exception, write: Any) -> bool:
+def _report_stop(trial: AuditTrial, fixture: TrialFixture, error: Exception, write: Any) -> bool:
     """Report the exception that ended a trial; return whether it is a verdict on the FMU.
 
     Known classes of exceptions are behaviour of the FMU; any other is a fault of the auditor and reported as such.
@@ -284,7 +284,7 @@ def _run_interface_trials(
     if not trials:
         return True
     _report_untried_rules(request, interface, write)
-    fixture: FmuTrialFixture | None = None
+    fixture: TrialFixture | None = None
     for trial in trials:
         name = f"{interface}: {trial.title}"
         if trial_budget.is_over:
@@ -310,7 +310,7 @@ def _run_interface_trials(
 
 def _load_fixture(
     request: dict[str, Any], interface: str, path: Path, description: Any, trial_budget: TrialTimeBudget, write: Any
-) -> FmuTrialFixture | None:  # fmt: skip
+) -> TrialFixture | None:  # fmt: skip
     """Load the library; report it if it cannot be loaded."""
     try:
         with trial_budget.observe_call("loading the library"):
@@ -330,7 +330,7 @@ def _load_fixture(
     )  # fmt: skip
     library.process_state.single_instance_only = bool(request.get("once", False))
     recorded = request.get("recorded")
-    return FmuTrialFixture(
+    return TrialFixture(
         library,
         interface,
         Path(request["folder"]),
@@ -341,7 +341,7 @@ def _load_fixture(
     )
 
 
-def _decide_continuation(fixture: FmuTrialFixture, write: Any, *, can_be_instantiated: bool) -> bool | None:
+def _decide_continuation(fixture: TrialFixture, write: Any, *, can_be_instantiated: bool) -> bool | None:
     """Return None to continue with the next trial, False to continue in a new process, True to end."""
     if not can_be_instantiated:
         write({"ended": fixture.interface, "why": "no instance can be had"})

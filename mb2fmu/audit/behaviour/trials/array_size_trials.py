@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResults
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
@@ -28,7 +28,7 @@ MAX_TRIED_SIZE = 64
 
 
 @register_trial("arrays of other sizes", "value.structural")
-def try_resized_arrays(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_resized_arrays(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that structural parameters set in Configuration Mode size the arrays that refer to them."""
     parameters = list_array_size_parameters(fixture)
     if fixture.description.version != 3 or not parameters:
@@ -67,7 +67,7 @@ def _list_size_bounds(parameter: DescribedVariable) -> list[int]:
 
 
 def _check_size(
-    fixture: FmuTrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
+    fixture: TrialFixture, parameter: DescribedVariable, size: int, arrays: list[DescribedVariable]
 ) -> Iterator[RuleViolation]:
     """Yield faults after a structural parameter was set: in its value, or the number of elements of its arrays."""
     place = fixture.format_finding_location(parameter)
@@ -101,7 +101,7 @@ def _check_size(
 
 
 def _check_set_elements(
-    fixture: FmuTrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, place: str
+    fixture: TrialFixture, instance: FmuInstance, array: DescribedVariable, count: int, place: str
 ) -> Iterator[RuleViolation]:
     """Yield the first element that does not have the value it was set to; an array that is refused is no fault."""
     step = 2.0**-6 * fixture.typical_magnitude(array)
@@ -121,7 +121,7 @@ def _check_set_elements(
 
 
 def _check_other_start_values(
-    fixture: FmuTrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
+    fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, size: int
 ) -> Iterator[RuleViolation]:
     """Yield the first variable whose start value is lost with another size, though it has no such dimension."""
     arrays = frozenset(_list_sized_arrays(fixture, parameter))
@@ -140,7 +140,7 @@ def _check_other_start_values(
             return
 
 
-def _count_elements(fixture: FmuTrialFixture, array: DescribedVariable, parameter: DescribedVariable, size: int) -> int:
+def _count_elements(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable, size: int) -> int:
     """Return the number of elements if a structural parameter has another value."""
     product = 1
     for dimension in array.dimensions:
@@ -168,7 +168,7 @@ MAX_CHANGED_ELEMENTS = 6
 _RELATIVE_SPREAD = 0.3
 
 
-def list_array_size_parameters(fixture: FmuTrialFixture) -> list[DescribedVariable]:
+def list_array_size_parameters(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return structural parameters that can be a number of elements."""
     return [
         variable
@@ -180,12 +180,12 @@ def list_array_size_parameters(fixture: FmuTrialFixture) -> list[DescribedVariab
     ]
 
 
-def _list_sized_arrays(fixture: FmuTrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
+def _list_sized_arrays(fixture: TrialFixture, parameter: DescribedVariable) -> list[DescribedVariable]:
     """Return arrays that a structural parameter sizes."""
     return [variable for variable in fixture.variables_to_try if _sizes_array(fixture, variable, parameter)]
 
 
-def _sizes_array(fixture: FmuTrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
+def _sizes_array(fixture: TrialFixture, array: DescribedVariable, parameter: DescribedVariable) -> bool:
     """Return whether a structural parameter sizes any dimension of an array."""
     return any(
         fixture.description.find_referenced_variable(dimension.reference) is parameter for dimension in array.dimensions
@@ -208,7 +208,7 @@ class _FmuWithResizedArrays:
         element_values: Values of inputs, parameters and start values that the parameter sizes, no two elements alike.
     """
 
-    fixture: FmuTrialFixture
+    fixture: TrialFixture
     parameter: DescribedVariable
     size: int
     element_values: Values
@@ -239,7 +239,7 @@ class _FmuWithResizedArrays:
             return readings
 
 
-def _resize(fixture: FmuTrialFixture, parameter: DescribedVariable, size: int) -> _FmuWithResizedArrays:
+def _resize(fixture: TrialFixture, parameter: DescribedVariable, size: int) -> _FmuWithResizedArrays:
     """Return the FMU with a size."""
     description = fixture.description
     resized_parameter = replace(parameter, start=(str(size),))
@@ -273,7 +273,7 @@ def _repeat_start_values(start: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(start[index % len(start)] for index in range(size))
 
 
-def _choose_larger_size(fixture: FmuTrialFixture, parameter: DescribedVariable) -> int | None:
+def _choose_larger_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a larger size than that of the description; None if its bounds allow none."""
     start = _read_size_parameter_start(parameter)
     return next(
@@ -286,14 +286,14 @@ def _choose_larger_size(fixture: FmuTrialFixture, parameter: DescribedVariable) 
     )
 
 
-def _choose_smaller_array_size(fixture: FmuTrialFixture, parameter: DescribedVariable) -> int | None:
+def _choose_smaller_array_size(fixture: TrialFixture, parameter: DescribedVariable) -> int | None:
     """Return a smaller size than that of the description; None if its bounds allow none."""
     size = _read_size_parameter_start(parameter) - 1
     return size if size > 0 and fixture.clip_to_bounds(parameter, size) == size else None
 
 
 @register_trial("arrays that were made larger, and smaller", "value.structural", "value.element")
-def try_resized_array_elements(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_resized_array_elements(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that elements of an array of another size hold their values, and have the effects of earlier ones."""
     array_count = 0
     for parameter in list_array_size_parameters(fixture) if fixture.description.version == 3 else ():
@@ -435,7 +435,7 @@ def _find_effect_difference(
 
 
 @register_trial("states of other sizes", "state.roundtrip", "state.serialize")
-def try_restored_array_size(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_restored_array_size(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a state saved with one size restores that size in another instance."""
     if fixture.description.version != 3 or not fixture.can_save_states:
         return

@@ -11,7 +11,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     choose_varied_input_values,
     list_parameters_and_exact_starts,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import EndlessEventsError, TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import DISCARD, RefusedCallError, Value
@@ -47,7 +47,7 @@ class _RandomCallSequence:
         saved_history: ``given`` and ``way`` of the kept state.
     """
 
-    fixture: FmuTrialFixture
+    fixture: TrialFixture
     instance: FmuInstance
     random_source: random.Random
     time: float
@@ -353,7 +353,7 @@ def _repeat_action(
 
 
 @register_trial("calls in other orders", "life.order")
-def try_random_call_sequences(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_random_call_sequences(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check random walks through the state machine, each with its own numbers; then a reset, and the ordinary run."""
     with fixture.open_instance() as instance:
         expected = run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=SHORT_RUN_STEPS)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.dependency_effects import choose_value_changes
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
@@ -25,7 +25,7 @@ TICKS_PER_CLOCK = 6
 
 
 @register_trial("clocks that tick", "clock.ticks", "clock.interval", "clock.previous")
-def try_input_clocks(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_input_clocks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check clocks: activate input clocks in Event Mode, read clocked variables, request intervals."""
     clocks = [variable for variable in fixture.description.variables if variable.type == "Clock"]
     if fixture.description.version != 3 or not clocks:
@@ -51,7 +51,7 @@ def try_input_clocks(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 def _check_repeated_ticks(
-    fixture: FmuTrialFixture, instance: FmuInstance, clock: DescribedVariable
+    fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable
 ) -> Iterator[RuleViolation]:
     """Check that at each tick a ``previous`` variable has the value of the tick before."""
     previous_values: dict[DescribedVariable, Value] = {}
@@ -78,9 +78,7 @@ def _check_repeated_ticks(
         previous_values = current_values
 
 
-def _check_interval(
-    fixture: FmuTrialFixture, instance: FmuInstance, clock: DescribedVariable
-) -> Iterator[RuleViolation]:
+def _check_interval(fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable) -> Iterator[RuleViolation]:
     """Yield a clock's interval that is refused, not positive, or other than declared."""
     value, qualifier = c.c_double(float("nan")), c.c_int(-1)
     references = (c.c_uint * 1)(clock.reference or 0)
@@ -113,7 +111,7 @@ def _check_interval(
         )
 
 
-def _find_active_output_clock(fixture: FmuTrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
+def _find_active_output_clock(fixture: TrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
     """Yield output clocks that are active though the discrete states were updated."""
     for clock in fixture.description.variables:
         if clock.type == "Clock" and clock.causality == "output":
@@ -126,7 +124,7 @@ def _find_active_output_clock(fixture: FmuTrialFixture, instance: FmuInstance) -
 
 
 def _check_tick(
-    fixture: FmuTrialFixture, instance: FmuInstance, clock: DescribedVariable, values: dict[DescribedVariable, Value]
+    fixture: TrialFixture, instance: FmuInstance, clock: DescribedVariable, values: dict[DescribedVariable, Value]
 ) -> Iterator[RuleViolation]:
     """Do one tick; values of its variables while it is active go to ``values``."""
     place = fixture.format_finding_location(clock)
@@ -155,14 +153,14 @@ def _check_tick(
         yield RuleViolation("clock.ticks", f"while it ticks: {error}", place)
 
 
-def _list_input_clocks(fixture: FmuTrialFixture) -> list[DescribedVariable]:
+def _list_input_clocks(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return input clocks that can be activated in this interface type."""
     has_event_mode = fixture.interface == "ModelExchange" or fixture.needs_event_mode
     variables = fixture.description.variables if fixture.description.version == 3 and has_event_mode else ()
     return [variable for variable in variables if variable.type == "Clock" and variable.causality == "input"]
 
 
-def _list_clocked_variables(fixture: FmuTrialFixture, clock: DescribedVariable) -> list[DescribedVariable]:
+def _list_clocked_variables(fixture: TrialFixture, clock: DescribedVariable) -> list[DescribedVariable]:
     """Return readable variables of a clock that are no inputs."""
     return [
         variable for variable in fixture.description.variables
@@ -178,7 +176,7 @@ def _set_clock(instance: FmuInstance, clock: DescribedVariable, *, active: bool)
 
 
 @register_trial("event mode without a tick", "clock.ticks")
-def try_clocked_variables_without_tick(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_clocked_variables_without_tick(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that clocked variables stay unchanged while no clock is set, or clocks are set inactive."""
     for clock in _list_input_clocks(fixture):
         clocked = _list_clocked_variables(fixture, clock)
@@ -203,7 +201,7 @@ def try_clocked_variables_without_tick(fixture: FmuTrialFixture) -> Iterator[Rul
 
 
 def _initialize_and_read(
-    fixture: FmuTrialFixture, instance: FmuInstance, clocked: Sequence[DescribedVariable]
+    fixture: TrialFixture, instance: FmuInstance, clocked: Sequence[DescribedVariable]
 ) -> list[Value] | None:
     """Initialize, and return the values at the end of Initialization Mode; None if they cannot be read there."""
     instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -219,7 +217,7 @@ def _initialize_and_read(
 
 
 @register_trial("a tick, and back to the state before it", "state.roundtrip", "exchange.values_changed")
-def try_restoring_before_tick(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a restored state takes a tick back; and that ticks that move continuous states are reported."""
     for clock in _list_input_clocks(fixture):
         clocked = _list_clocked_variables(fixture, clock)
@@ -254,7 +252,7 @@ def try_restoring_before_tick(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
                 return
 
 
-def _get_states(fixture: FmuTrialFixture, instance: FmuInstance) -> list[float]:
+def _get_states(fixture: TrialFixture, instance: FmuInstance) -> list[float]:
     """Return the continuous states of Model Exchange."""
     return instance.get_states(fixture.n_states) if fixture.n_states and fixture.interface == "ModelExchange" else []
 
@@ -264,7 +262,7 @@ STATE_CHANGES = (1.0, -1.0, 3.0)
 
 
 @register_trial("what ticks sample", "dependencies.missing", "clock.ticks", interfaces=("ModelExchange",))
-def try_clocked_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_clocked_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that clocked outputs and states list the states and inputs that change their values at a tick."""
     if len(fixture.states) != fixture.n_states:
         return
@@ -297,7 +295,7 @@ def try_clocked_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolation
                     )
 
 
-def _list_sampled_unknowns(fixture: FmuTrialFixture, clock: DescribedVariable) -> list[DescribedUnknown]:
+def _list_sampled_unknowns(fixture: TrialFixture, clock: DescribedVariable) -> list[DescribedUnknown]:
     """Return outputs and clocked states of a clock whose dependencies are declared."""
     clocked_ids = set(map(id, _list_clocked_variables(fixture, clock)))
     entries: dict[int, DescribedUnknown] = {}
@@ -308,7 +306,7 @@ def _list_sampled_unknowns(fixture: FmuTrialFixture, clock: DescribedVariable) -
     return list(entries.values())
 
 
-def _iterate_changed_values(fixture: FmuTrialFixture) -> Iterator[tuple[DescribedVariable, Value]]:
+def _iterate_changed_values(fixture: TrialFixture) -> Iterator[tuple[DescribedVariable, Value]]:
     """Yield states and inputs of all types that can be set in Event Mode, with values that they do not have."""
     for state in fixture.states:
         start = fixture.start_value(state)
@@ -330,7 +328,7 @@ def _iterate_changed_values(fixture: FmuTrialFixture) -> Iterator[tuple[Describe
 
 
 def _read_after_tick(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     clock: DescribedVariable,
     outputs: Sequence[DescribedVariable],
     known: DescribedVariable | None,
@@ -359,7 +357,7 @@ def _is_clock_active(instance: FmuInstance, clock: DescribedVariable) -> bool:
 
 
 @register_trial("two ticks at one instant", "dependencies.missing", interfaces=("ModelExchange",))
-def try_clocked_state_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_clocked_state_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check clocked states by two ticks: the second changes one only if the first has changed something that it lists.
 
     Its knowns are its own and others' previous values, which importers cannot set: here time, inputs and continuous
@@ -400,7 +398,7 @@ def try_clocked_state_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleVio
                     )
 
 
-def _list_previous_holders(fixture: FmuTrialFixture, indices: set[int]) -> set[int]:
+def _list_previous_holders(fixture: TrialFixture, indices: set[int]) -> set[int]:
     """Return variables that hold the previous values of others."""
     holder_names = (
         fixture.description.find_referenced_variable(variable.written.get("previous"))
@@ -411,7 +409,7 @@ def _list_previous_holders(fixture: FmuTrialFixture, indices: set[int]) -> set[i
 
 
 @register_trial("event mode between steps, where nothing is due", "exchange.unannounced", interfaces=("CoSimulation",))
-def try_event_mode_without_event(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_event_mode_without_event(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3: entering and leaving Event Mode changes nothing if the step announced no event."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
@@ -441,7 +439,7 @@ TICK_COUNT = 3
 
 
 @register_trial("ticks of another clock", "clock.ticks")
-def try_variables_of_other_clocks(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that variables of other clocks change only where one of these ticks, too."""
     clocks_by_reference = {
         candidate.reference: candidate for candidate in fixture.description.variables if candidate.type == "Clock"
@@ -497,7 +495,7 @@ def _reports_activity(clock: DescribedVariable | None) -> bool:
 
 
 @register_trial("a reset after ticks", "life.reset")
-def try_reset_after_ticks(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a reset forgets what ticks have changed: every value is that of a new instance."""
     clocks = _list_input_clocks(fixture)
     if not clocks:

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    FmuTrialFixture,
+    TrialFixture,
     InstantiationError,
     TerminateSimulationError,
     have_same_bits,
@@ -60,7 +60,7 @@ STATE_PERTURBATION = 1e-7
 """Relative change of a state that shows the size of a variable's terms."""
 
 
-def list_continuous_variables(fixture: FmuTrialFixture) -> list[DescribedVariable]:
+def list_continuous_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return continuous outputs and local variables."""
     return [
         variable
@@ -69,7 +69,7 @@ def list_continuous_variables(fixture: FmuTrialFixture) -> list[DescribedVariabl
     ]
 
 
-def _list_discrete_variables(fixture: FmuTrialFixture) -> list[DescribedVariable]:
+def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return the discrete outputs and locals, which must change as they do in Model Exchange."""
     return [
         variable
@@ -79,7 +79,7 @@ def _list_discrete_variables(fixture: FmuTrialFixture) -> list[DescribedVariable
 
 
 def _term_magnitudes(
-    fixture: FmuTrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
+    fixture: TrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
 ) -> list[float]:
     """Return the size of each variable's terms at the present point: Σ |∂y/∂x_k| |x_k| over the states x_k.
 
@@ -108,13 +108,13 @@ def _term_magnitudes(
     return magnitudes
 
 
-def make_model_exchange_fixture(fixture: FmuTrialFixture) -> FmuTrialFixture | None:
+def make_model_exchange_fixture(fixture: TrialFixture) -> TrialFixture | None:
     """Return a fixture of the same FMU as Model Exchange; None if it has no such interface in the same binary."""
     description = fixture.description
     interfaces = ("ModelExchange", "CoSimulation")
     if not set(interfaces) <= set(description.interfaces) or len(set(map(description.identifier, interfaces))) > 1:
         return None
-    model_exchange = FmuTrialFixture(
+    model_exchange = TrialFixture(
         fixture.library,
         "ModelExchange",
         fixture.folder,
@@ -126,13 +126,13 @@ def make_model_exchange_fixture(fixture: FmuTrialFixture) -> FmuTrialFixture | N
     return model_exchange
 
 
-def choose_excited_input_values(fixture: FmuTrialFixture) -> dict[DescribedVariable, Value]:
+def choose_excited_input_values(fixture: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return every input away from its start value."""
     return {variable: fixture.choose_near_start(variable, 0.1) for variable in fixture.inputs}
 
 
 @register_trial("steps of other sizes", "steps.variable", "steps.parts", interfaces=CO_SIMULATION)
-def try_variable_step_sizes(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_variable_step_sizes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check one step against several, of equal and different sizes, over the same time."""
     if not fixture.flag("canHandleVariableCommunicationStepSize"):
         return
@@ -169,7 +169,7 @@ def try_variable_step_sizes(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
 
 
 def _run_step_pattern(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     variables: Sequence[DescribedVariable],
     step_sizes: Sequence[float],
     change_time: float,
@@ -192,7 +192,7 @@ def _run_step_pattern(
 
 
 @register_trial("Co-Simulation against Model Exchange", "steps.exchange", interfaces=CO_SIMULATION, weight=2.0)
-def try_motion_against_model_exchange(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_motion_against_model_exchange(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the FMU moves as its Model Exchange does, over the whole experiment with moving inputs."""
     model_exchange, variables = make_model_exchange_fixture(fixture), list_continuous_variables(fixture)
     if model_exchange is None or not variables:
@@ -213,7 +213,7 @@ def try_motion_against_model_exchange(fixture: FmuTrialFixture) -> Iterator[Rule
 
 
 def _compare_parameter_set(
-    fixture: FmuTrialFixture, model_exchange: FmuTrialFixture, variables: Sequence[DescribedVariable], set_number: int
+    fixture: TrialFixture, model_exchange: TrialFixture, variables: Sequence[DescribedVariable], set_number: int
 ) -> Iterator[RuleViolation]:
     """Compare both with one set of parameters, and with Model Exchange from slightly different starts.
 
@@ -255,14 +255,14 @@ def _compare_parameter_set(
     yield from violations
 
 
-def _has_time_event_at_point(fixture: FmuTrialFixture, run: RecordedTrialRun) -> bool:
+def _has_time_event_at_point(fixture: TrialFixture, run: RecordedTrialRun) -> bool:
     """Return whether a time event of a Model Exchange run fell on a communication point."""
     steps = [(event.time - fixture.start) / fixture.step for event in run.recorded_events if event.cause == "time"]
     return any(abs(step - round(step)) < 1e-6 for step in steps)
 
 
 def _find_differences(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     runs: tuple[RecordedTrialRun, RecordedTrialRun, RecordedTrialRun | None],
     variables: Sequence[DescribedVariable],
     term_magnitudes: Sequence[float],
@@ -279,7 +279,7 @@ def _find_differences(
 
 
 def _run_from_disturbed_start(
-    model_exchange: FmuTrialFixture,
+    model_exchange: TrialFixture,
     recorded_variables: Sequence[DescribedVariable],
     set_number: int,
     *,
@@ -313,7 +313,7 @@ def _run_from_disturbed_start(
 
 
 def _find_discrete_difference(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     runs: tuple[RecordedTrialRun, RecordedTrialRun, RecordedTrialRun | None],
     first_column: int,
     discrete_variables: Sequence[DescribedVariable],
@@ -354,7 +354,7 @@ def _find_discrete_difference(
     call_time_limit=5.0,
     runs_last=True,
 )
-def try_impossible_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_impossible_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps are refused that are negative, zero, NaN, or beyond the stop time; an error has its message."""
     for step_size in (-fixture.step, 0.0, math.nan):
         with fixture.open_instance() as instance:
@@ -380,7 +380,7 @@ MAX_STEPS_TO_STOP = 200
 
 
 @register_trial("steps to the given stop time", "steps.stop", "life.reset", interfaces=CO_SIMULATION)
-def try_steps_to_stop_time(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_steps_to_stop_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps, added up with round-off, reach the stop time; and that a reset forgets it."""
     step_count = min(fixture.affordable_step_count, MAX_STEPS_TO_STOP)
     stop_time = fixture.start + step_count * fixture.step
@@ -407,7 +407,7 @@ def try_steps_to_stop_time(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
             yield RuleViolation("life.reset", message, fixture.interface)
 
 
-def enter_step_mode(fixture: FmuTrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
+def enter_step_mode(fixture: TrialFixture, instance: FmuInstance, stop_time: float | None) -> None:
     """Enter Step Mode, with or without a stop time, in s."""
     instance.enter_initialization(fixture.start, stop_time, fixture.tolerance)
     instance.exit_initialization()
@@ -417,7 +417,7 @@ def enter_step_mode(fixture: FmuTrialFixture, instance: FmuInstance, stop_time: 
 
 
 @register_trial("what steps say of themselves", "steps.last", "steps.early", interfaces=CO_SIMULATION)
-def try_early_return(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_early_return(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check what is reported of steps: the time reached, the status, and early return only where it is allowed."""
     if fixture.description.version == 2:
         yield from _check_reported_status(fixture)
@@ -441,7 +441,7 @@ def try_early_return(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
                 return
 
 
-def _check_reported_status(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def _check_reported_status(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 2's functions that report the last step; what an FMU cannot report it discards, which is no fault."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -469,7 +469,7 @@ def _check_reported_status(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("steps from a wrong point", "steps.point", interfaces=CO_SIMULATION)
-def try_wrong_communication_point(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_wrong_communication_point(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a communication point other than the FMU's own is refused."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -483,7 +483,7 @@ def try_wrong_communication_point(fixture: FmuTrialFixture) -> Iterator[RuleViol
 
 
 @register_trial("changing inputs and tunable parameters between steps", "value.set", interfaces=CO_SIMULATION)
-def try_values_set_between_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_set_between_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Step Mode are read after the next step."""
     variables = [*fixture.inputs, *fixture.select_scalars("parameter", variability="tunable")]
     has_time = fixture.make_time_remaining_check()
@@ -507,7 +507,7 @@ def try_values_set_between_steps(fixture: FmuTrialFixture) -> Iterator[RuleViola
 
 
 @register_trial("steps with event mode", "flags.true", interfaces=CO_SIMULATION)
-def try_co_simulation_event_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_co_simulation_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check hasEventMode (FMI 3): instances can be made with it, and Event Mode entered between steps."""
     if fixture.description.version != 3 or not fixture.flag("hasEventMode"):
         return
@@ -532,7 +532,7 @@ STEPS_BEHIND_EVENT = 3
 
 
 @register_trial("steps with event mode that return early", "steps.early", interfaces=CO_SIMULATION)
-def try_early_return_at_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_early_return_at_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that steps that end before their end say earlyReturn (FMI 3), up to the stop time: events come late.
 
     Behind the first event the motion is that of steps without Event Mode.
@@ -577,7 +577,7 @@ def try_early_return_at_events(fixture: FmuTrialFixture) -> Iterator[RuleViolati
 
 
 def _compare_with_run_without_event_mode(
-    fixture: FmuTrialFixture, runs: Sequence[RecordedTrialRun], steps: int
+    fixture: TrialFixture, runs: Sequence[RecordedTrialRun], steps: int
 ) -> Iterator[RuleViolation]:
     """Compare states some steps behind an event with those of a run in which the FMU handles the event itself.
 

@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    FmuTrialFixture,
+    TrialFixture,
     TerminateSimulationError,
     abbreviate_name_list,
     are_all_finite,
@@ -64,7 +64,7 @@ def _type_round_off(variable: DescribedVariable) -> float:
 
 
 @register_trial("reading start values", "value.start")
-def try_start_values(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_start_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values in Initialization Mode that are declared exact, of inputs and of constants."""
     variables = [
         item for item in fixture.readable_variables
@@ -95,7 +95,7 @@ def try_start_values(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("setting start values", "value.set")
-def try_setting_and_reading(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_and_reading(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Initialization Mode are read back: all types, one by one, then all at once."""
     variables = [*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)]
     if not variables:
@@ -133,7 +133,7 @@ def try_setting_and_reading(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
 
 
 def _check_last_element(
-    fixture: FmuTrialFixture, instance: FmuInstance, variable: DescribedVariable, value: tuple[Any, ...]
+    fixture: TrialFixture, instance: FmuInstance, variable: DescribedVariable, value: tuple[Any, ...]
 ) -> Iterator[RuleViolation]:
     """Yield an array in which only the last element is changed."""
     start = fixture.start_value(variable)
@@ -152,7 +152,7 @@ def _check_last_element(
 
 
 def _compare_after_setting_all(
-    fixture: FmuTrialFixture, values: Mapping[DescribedVariable, Value], read_values: Sequence[Value]
+    fixture: TrialFixture, values: Mapping[DescribedVariable, Value], read_values: Sequence[Value]
 ) -> Iterator[RuleViolation]:
     """Compare values set one by one with all read at once."""
     for (variable, value), read_value in zip(values.items(), read_values, strict=True):
@@ -162,7 +162,7 @@ def _compare_after_setting_all(
 
 
 @register_trial("setting before the initialization", "value.set")
-def try_setting_before_initialization(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_before_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set before the initialization hold in it, as if set in it: variables of all types."""
     input_values = {
         item: value
@@ -194,7 +194,7 @@ def _has_no_bounds(variable: DescribedVariable) -> bool:
 
 
 @register_trial("setting what cannot be set", "value.unsettable")
-def try_setting_unsettable_variables(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_unsettable_variables(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that constants, time and calculated values cannot be set."""
     unsettable_variables = [
         item
@@ -215,7 +215,7 @@ def try_setting_unsettable_variables(fixture: FmuTrialFixture) -> Iterator[RuleV
 
 @register_trial("watching a run", "value.variability", "value.bounds", "value.finite", "value.time",
        "value.items")  # fmt: skip
-def try_constants_and_bounds_during_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_constants_and_bounds_during_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a run: constants and parameters stay, values are finite and within bounds, time is the time."""
     for rule, has_subject in _map_rules_to_subjects(fixture).items():
         if not has_subject:
@@ -237,7 +237,7 @@ def try_constants_and_bounds_during_run(fixture: FmuTrialFixture) -> Iterator[Ru
 
 
 def _check_run_values(
-    fixture: FmuTrialFixture, variables: Sequence[DescribedVariable], run: RecordedTrialRun
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: RecordedTrialRun
 ) -> Iterator[RuleViolation]:
     """Yield values that contradict a variable's description."""
     for position, variable in enumerate(variables):
@@ -266,7 +266,7 @@ def _check_run_values(
 
 
 def _find_changed_constants(
-    fixture: FmuTrialFixture, variables: Sequence[DescribedVariable], run: RecordedTrialRun
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], run: RecordedTrialRun
 ) -> Iterator[RuleViolation]:
     """Yield constants and parameters that a run has changed."""
     for position, variable in enumerate(variables):
@@ -277,7 +277,7 @@ def _find_changed_constants(
             yield RuleViolation("value.variability", message, fixture.format_finding_location(variable))
 
 
-def _check_excited_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def _check_excited_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check with other parameters: an event that restores a start value is visible only if that was changed.
 
     With other parameters an FMU may refuse a step, and be right.
@@ -293,7 +293,7 @@ def _check_excited_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         yield from _find_changed_constants(fixture, constants, run)
 
 
-def _map_rules_to_subjects(fixture: FmuTrialFixture) -> dict[str, bool]:
+def _map_rules_to_subjects(fixture: TrialFixture) -> dict[str, bool]:
     """Return rule → whether it has any subject."""
     variables = fixture.variables_to_try
     calculated_variables = [variable for variable in variables if variable.causality not in {"parameter", "input"}]
@@ -324,7 +324,7 @@ def _check_bounds(variable: DescribedVariable, column: list[Value], place: str) 
 
 
 def _check_items(
-    fixture: FmuTrialFixture, variable: DescribedVariable, column: list[Value], place: str
+    fixture: TrialFixture, variable: DescribedVariable, column: list[Value], place: str
 ) -> Iterator[RuleViolation]:
     """Yield values that are no truth value, or no item of the enumeration."""
     items: tuple[int, ...] = fixture.description.enumeration_values(variable)
@@ -339,7 +339,7 @@ def _check_items(
         yield RuleViolation("value.items", f"is {unknown_item}, which is no item of its enumeration", place)
 
 
-def _check_discrete_values(fixture: FmuTrialFixture, run: RecordedTrialRun) -> Iterator[RuleViolation]:
+def _check_discrete_values(fixture: TrialFixture, run: RecordedTrialRun) -> Iterator[RuleViolation]:
     """Yield discrete variables that change between two events."""
     for position, variable in enumerate(fixture.variables_to_try):
         column = [row[position] for row in run.values]
@@ -358,7 +358,7 @@ def _check_discrete_values(fixture: FmuTrialFixture, run: RecordedTrialRun) -> I
     timeout_rule="value.extreme",
     call_time_limit=REFUSAL_TIME_LIMIT,
 )
-def try_extreme_values(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_extreme_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check extreme values: either a call is refused, or everything stays finite."""
     watched_variables = [item for item in fixture.float_scalars if item.causality not in {"parameter", "input"}]
     yield from _check_nan_states(fixture)
@@ -383,7 +383,7 @@ def try_extreme_values(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
                 break
 
 
-def _check_nan_states(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def _check_nan_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check Model Exchange with NaN states, as failing integrators set them."""
     if fixture.interface != "ModelExchange" or not fixture.n_states:
         return
@@ -400,7 +400,7 @@ def _check_nan_states(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("another start time", "value.time", "life.start")
-def try_later_start_time(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_later_start_time(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a run that begins later: the independent variable begins there, and steps continue from there."""
     start_time = fixture.start + 3.7 * fixture.step
     independent = fixture.description.independent
@@ -426,7 +426,7 @@ def try_later_start_time(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         yield from _check_start_after_stop(fixture, fixture.stop + 3.7 * fixture.step)
 
 
-def _check_start_after_stop(fixture: FmuTrialFixture, start_time: float) -> Iterator[RuleViolation]:
+def _check_start_after_stop(fixture: TrialFixture, start_time: float) -> Iterator[RuleViolation]:
     """Check a run that begins after its experiment: the next event lies after its beginning."""
     with fixture.open_instance() as instance, suppress(RefusedCallError, TerminateSimulationError):
         instance.enter_initialization(start_time, None, fixture.tolerance)
@@ -440,7 +440,7 @@ def _check_start_after_stop(fixture: FmuTrialFixture, start_time: float) -> Iter
 
 
 def _list_non_finite_after_setting(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     variable: DescribedVariable,
     value: float,

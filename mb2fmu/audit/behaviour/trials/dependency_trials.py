@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     compare_effects_with_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
@@ -47,7 +47,7 @@ CALLS_PER_CHANGE = 3
 
 
 @register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
-def try_continuous_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives in Continuous-Time Mode."""
     entries = [
         entry
@@ -95,7 +95,7 @@ def try_continuous_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolat
 
 
 def _run_phase(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     phase: int,
     parameters: Sequence[DescribedVariable],
@@ -138,7 +138,7 @@ def _run_phase(
 
 
 def _iterate_changed_points(
-    fixture: FmuTrialFixture, point: FmuEvaluationPoint, next_event_time: float
+    fixture: TrialFixture, point: FmuEvaluationPoint, next_event_time: float
 ) -> Iterator[tuple[DescribedVariable, FmuEvaluationPoint, float]]:
     """Yield points with one known changed: the known, the point, and the change."""
     for index, state in enumerate(fixture.states):
@@ -161,7 +161,7 @@ def _iterate_changed_points(
 
 
 def _record_effects_at_point(
-    fixture: FmuTrialFixture, instance: FmuInstance, point: FmuEvaluationPoint, unknowns: Sequence[DescribedVariable],
+    fixture: TrialFixture, instance: FmuInstance, point: FmuEvaluationPoint, unknowns: Sequence[DescribedVariable],
     effects: DependencyEffects, parameter_set: ParameterSet,
     has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
@@ -182,7 +182,7 @@ def _record_effects_at_point(
 
 
 def _check_tunable_parameters(
-    fixture: FmuTrialFixture, entries: Sequence[DescribedUnknown], unknowns: Sequence[DescribedVariable]
+    fixture: TrialFixture, entries: Sequence[DescribedUnknown], unknowns: Sequence[DescribedVariable]
 ) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
@@ -207,7 +207,7 @@ def _check_tunable_parameters(
 
 
 def _record_tuning_effects(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: FmuEvaluationPoint,
     tunable_parameters: Sequence[DescribedVariable],
@@ -252,7 +252,7 @@ def _record_tuning_effects(
 
 
 def _read_with_parameter(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
@@ -266,7 +266,7 @@ def _read_with_parameter(
 
 
 def _set_in_event_mode(
-    fixture: FmuTrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float
+    fixture: TrialFixture, instance: FmuInstance, parameter: DescribedVariable, value: float
 ) -> None:
     """Set a tunable parameter in Event Mode, as the standard demands, and go on."""
     instance.enter_event_mode()
@@ -276,7 +276,7 @@ def _set_in_event_mode(
 
 
 @register_trial("changing what is known at initialization", *DEPENDENCY_RULES)
-def try_initial_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns in Initialization Mode."""
     entries = [
         variable
@@ -309,7 +309,7 @@ def try_initial_dependencies(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 
 
 def _record_initial_effects(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     phase: int,
     knowns: Sequence[DescribedVariable],
@@ -355,7 +355,7 @@ TINY_STEP_SHARE = 1e-5
 
 
 @register_trial("changing inputs between tiny steps", "dependencies.missing", interfaces=("CoSimulation",))
-def try_dependencies_within_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_dependencies_within_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check Co-Simulation: an output that an input changes within a tiny step depends on it directly."""
     outputs = [
         entry
@@ -393,7 +393,7 @@ def try_dependencies_within_steps(fixture: FmuTrialFixture) -> Iterator[RuleViol
 
 
 def _measure_immediate_effects(
-    fixture: FmuTrialFixture, known: DescribedVariable, outputs: Sequence[DescribedUnknown], step_size: float
+    fixture: TrialFixture, known: DescribedVariable, outputs: Sequence[DescribedUnknown], step_size: float
 ) -> list[tuple[float, list[float]]]:
     """Return each output's size after two ``step_size`` steps, and its change by an input changed between them."""
     readings = []
@@ -444,7 +444,7 @@ def _is_value_visibly_different(before: Value, after: Value, magnitude: float = 
 
 
 def _find_undeclared_dependencies(
-    fixture: FmuTrialFixture, entries: Sequence[DescribedUnknown], knowns: Sequence[DescribedVariable],
+    fixture: TrialFixture, entries: Sequence[DescribedUnknown], knowns: Sequence[DescribedVariable],
     set_values: Callable[[Mapping[DescribedVariable, Value]], None], read_unknowns: Reader,
 ) -> Iterator[RuleViolation]:  # fmt: skip
     """Yield undeclared dependencies: the unknown changes with a known, and is restored with it.
@@ -495,7 +495,7 @@ def _find_undeclared_dependencies(
                 yield RuleViolation("dependencies.missing", message, f"{fixture.interface}, {entry.location_in_file}")
 
 
-def _list_declared_unknowns(fixture: FmuTrialFixture, *list_names: str) -> list[DescribedUnknown]:
+def _list_declared_unknowns(fixture: TrialFixture, *list_names: str) -> list[DescribedUnknown]:
     """Return unknowns whose dependencies are declared and that are tried."""
     tried_variables = frozenset(fixture.variables_to_try)
     entries = [entry for list_name in list_names for entry in fixture.description.model_structure_entries(list_name)]
@@ -503,7 +503,7 @@ def _list_declared_unknowns(fixture: FmuTrialFixture, *list_names: str) -> list[
 
 
 @register_trial("changing what is no single number at initialization", "dependencies.missing")
-def try_initial_dependencies_all_types(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_initial_dependencies_all_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of initial unknowns on parameters, inputs and start values of all types."""
     entries = _list_declared_unknowns(fixture, "InitialUnknowns")
     knowns = [variable for variable in fixture.variables_to_try if _can_be_set_at_start(variable)]
@@ -519,7 +519,7 @@ def try_initial_dependencies_all_types(fixture: FmuTrialFixture) -> Iterator[Rul
 @register_trial(
     "changing what is no single number in Event Mode", "dependencies.missing", interfaces=("ModelExchange",)
 )
-def try_event_dependencies_all_types(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_event_dependencies_all_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the dependencies of outputs and derivatives on inputs of all types, in FMI 3 also on tunable parameters.
 
     Between two updates of discrete states: what follows at once depends on what was set, and not on what that made of a

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import ModelExchangeEvent
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, TerminateSimulationError, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TerminateSimulationError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -50,7 +50,7 @@ MAX_CHECKED_POINTS = 40
 """Points of a run at which Event Mode is entered though nothing happens."""
 
 
-def _collect_events(fixture: FmuTrialFixture) -> list[ModelExchangeEvent]:
+def _collect_events(fixture: TrialFixture) -> list[ModelExchangeEvent]:
     """Return events of the ordinary run, and of others until there are some, without those of inputs alone."""
     if fixture.shared.events is None:
         with tolerate_fmu_refusals():
@@ -64,7 +64,7 @@ def _collect_events(fixture: FmuTrialFixture) -> list[ModelExchangeEvent]:
     return fixture.shared.events
 
 
-def _list_excited_events(fixture: FmuTrialFixture, number: int) -> list[ModelExchangeEvent]:
+def _list_excited_events(fixture: TrialFixture, number: int) -> list[ModelExchangeEvent]:
     """Return the events of a run with a set of other parameters; none if the FMU refuses or ends it."""
     known = fixture.shared.excited_events
     if number not in known:
@@ -78,7 +78,7 @@ EVENT_RULES = ("exchange.values_changed", "exchange.reinit", "exchange.values_fl
 
 
 @register_trial("events of whole runs", *EVENT_RULES, interfaces=MODEL_EXCHANGE)
-def try_discrete_update_flags(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_discrete_update_flags(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Compare states, nominal values and indicators before and after each event with the flags."""
     events = _collect_events(fixture)
     if not events:
@@ -103,7 +103,7 @@ def try_discrete_update_flags(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
             yield RuleViolation("exchange.reinit", message, fixture.format_finding_location(fixture.states[index]))
 
 
-def _check_event_flags(fixture: FmuTrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
+def _check_event_flags(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
     """Yield flags of events that contradict what the events did to states and nominal values."""
     unreported_events = [event for event in events if event.before != event.after and not event.update.values_changed]
     without_change = [event for event in events if event.before == event.after and event.update.values_changed]
@@ -132,7 +132,7 @@ def _check_event_flags(fixture: FmuTrialFixture, events: list[ModelExchangeEvent
         )
 
 
-def _check_chatter(fixture: FmuTrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
+def _check_chatter(fixture: TrialFixture, events: list[ModelExchangeEvent]) -> Iterator[RuleViolation]:
     """Report events by the same indicators, one right after another, that change no state."""
     count = 0
     for first, second in pairwise(events):
@@ -147,7 +147,7 @@ def _check_chatter(fixture: FmuTrialFixture, events: list[ModelExchangeEvent]) -
 # --- what events do, again
 
 
-def _list_discrete_variables(fixture: FmuTrialFixture) -> list[DescribedVariable]:
+def _list_discrete_variables(fixture: TrialFixture) -> list[DescribedVariable]:
     """Return variables that change at events only."""
     return [
         variable for variable in fixture.variables_to_try
@@ -155,7 +155,7 @@ def _list_discrete_variables(fixture: FmuTrialFixture) -> list[DescribedVariable
     ]  # fmt: skip
 
 
-def _read_discrete_and_states(fixture: FmuTrialFixture, instance: FmuInstance) -> list[Value]:
+def _read_discrete_and_states(fixture: TrialFixture, instance: FmuInstance) -> list[Value]:
     """Return all discrete variables, then the continuous states."""
     return [
         *instance.get(_list_discrete_variables(fixture)),
@@ -163,7 +163,7 @@ def _read_discrete_and_states(fixture: FmuTrialFixture, instance: FmuInstance) -
     ]
 
 
-def _find_first_changed_name(fixture: FmuTrialFixture, first_values: list[Value], second_values: list[Value]) -> str:
+def _find_first_changed_name(fixture: TrialFixture, first_values: list[Value], second_values: list[Value]) -> str:
     """Return the name of the first difference; empty if there is none."""
     names = [
         *(f'"{variable.name}"' for variable in _list_discrete_variables(fixture)),
@@ -180,7 +180,7 @@ def _find_first_changed_name(fixture: FmuTrialFixture, first_values: list[Value]
 
 
 @register_trial("updating once more", "exchange.iteration", interfaces=MODEL_EXCHANGE)
-def try_further_event_iteration(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_further_event_iteration(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that after the last iteration a further one changes nothing."""
     changed_names: list[str] = []
     event_count = 0
@@ -219,7 +219,7 @@ def try_further_event_iteration(fixture: FmuTrialFixture) -> Iterator[RuleViolat
 
 
 @register_trial("values in Event Mode and behind it", "exchange.pure", interfaces=MODEL_EXCHANGE)
-def try_values_across_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_across_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values in Event Mode, when it is settled, are those of Continuous-Time Mode at that point."""
     variables, observations = list_continuous_variables(fixture), list[RuleViolation]()
     with fixture.open_instance() as instance:
@@ -268,7 +268,7 @@ def _agree(first: float, second: float, scale: float) -> bool:
     return abs(first - second) <= ROUND_OFF * max(abs(first), abs(second), scale) or not math.isfinite(first - second)
 
 
-def _choose_excitation(fixture: FmuTrialFixture, number: int) -> Values | None:
+def _choose_excitation(fixture: TrialFixture, number: int) -> Values | None:
     """Return parameters, start values and inputs of a run; None for number 0, the set of the start values."""
     if not number:
         return None
@@ -276,7 +276,7 @@ def _choose_excitation(fixture: FmuTrialFixture, number: int) -> Values | None:
 
 
 @register_trial("entering Event Mode where nothing happens", "exchange.unannounced", interfaces=MODEL_EXCHANGE)
-def try_event_mode_between_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_event_mode_between_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that Event Mode changes nothing between events: a change was due earlier, or must be announced."""
     if not _list_discrete_variables(fixture) and not fixture.n_states:
         fixture.mark_inapplicable("exchange.unannounced", "it has neither states nor discrete variables")
@@ -308,7 +308,7 @@ def try_event_mode_between_events(fixture: FmuTrialFixture) -> Iterator[RuleViol
                     return
 
 
-def _is_between_events(fixture: FmuTrialFixture, integration: ModelExchangeIntegration) -> bool:
+def _is_between_events(fixture: TrialFixture, integration: ModelExchangeIntegration) -> bool:
     """Return whether no event has just happened or is due, so that round-off does not decide."""
     time_margin = 1e-6 * fixture.step
     last_event_time = integration.recorded_events[-1].time if integration.recorded_events else -1e300
@@ -319,7 +319,7 @@ def _is_between_events(fixture: FmuTrialFixture, integration: ModelExchangeInteg
 
 
 def _find_quantity_changed_by_event(
-    fixture: FmuTrialFixture, instance: FmuInstance, integration: ModelExchangeIntegration
+    fixture: TrialFixture, instance: FmuInstance, integration: ModelExchangeIntegration
 ) -> str:
     """Return the name of a quantity that an event changes although nothing was due; empty if none does."""
     values_before = _read_discrete_and_states(fixture, instance)
@@ -328,7 +328,7 @@ def _find_quantity_changed_by_event(
 
 
 def _read_with_derivatives(
-    fixture: FmuTrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
+    fixture: TrialFixture, instance: FmuInstance, variables: Sequence[DescribedVariable]
 ) -> list[Value]:
     """Return variables, then the derivatives of the states."""
     derivatives = instance.get_derivatives(fixture.n_states) if fixture.n_states else []
@@ -336,7 +336,7 @@ def _read_with_derivatives(
 
 
 def _separate_time_events(
-    fixture: FmuTrialFixture, variables: Sequence[DescribedVariable], time_events: Sequence[ModelExchangeEvent]
+    fixture: TrialFixture, variables: Sequence[DescribedVariable], time_events: Sequence[ModelExchangeEvent]
 ) -> tuple[list[float], int]:
     """Return the times of time events without an effect, and the number of those with one."""
     empty_times: list[float] = []
@@ -371,7 +371,7 @@ def _separate_time_events(
 
 
 @register_trial("time events", "exchange.next_event", interfaces=MODEL_EXCHANGE)
-def try_time_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that announced time events happen: something changes, or another time is announced."""
     time_events = [event for event in _collect_events(fixture) if event.cause == "time"]
     if not time_events:
@@ -394,7 +394,7 @@ def try_time_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 @register_trial(
     "time events that come before they were announced for", "exchange.next_event", interfaces=MODEL_EXCHANGE
 )
-def try_late_time_events(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
     An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts

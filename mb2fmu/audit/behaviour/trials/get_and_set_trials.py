@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, abbreviate_name_list, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -50,7 +50,7 @@ def _group_by_type(variables: Sequence[DescribedVariable]) -> Iterator[list[Desc
 
 
 @register_trial("reading several variables at once", "value.order")
-def try_reading_order(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a value belongs to its reference, alone or with others, in any order, and read twice."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -80,7 +80,7 @@ def try_reading_order(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("reading no variable", "value.nothing", crash_rule="value.nothing")
-def try_empty_lists(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that empty lists of variables can be read and set, as importers do."""
     name, c_type = ("Real", c.c_double) if fixture.description.version == 2 else ("Float64", c.c_double)
     size_arguments = () if fixture.description.version == 2 else (c.c_size_t(0),)
@@ -97,7 +97,7 @@ def try_empty_lists(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("setting what is there already", "value.twice")
-def try_setting_inputs_again(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     variables = [
         candidate
@@ -132,7 +132,7 @@ def try_setting_inputs_again(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 
 
 @register_trial("setting several variables at once", "value.set")
-def try_setting_all_at_once(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_all_at_once(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all variables of one type can be set by one call, the last one first."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -167,7 +167,7 @@ def _agree(first: Value, second: Value) -> bool:
 
 
 @register_trial("setting fixed parameters after the initialization", "value.unsettable")
-def try_setting_fixed_parameters(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that fixed parameters cannot be set later."""
     accepted = []
     for variable in [
@@ -194,7 +194,7 @@ def try_setting_fixed_parameters(fixture: FmuTrialFixture) -> Iterator[RuleViola
 
 
 @register_trial("setting tunable parameters after the initialization", "value.tunable")
-def try_tuning_parameters(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_tuning_parameters(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that tunable parameters have an effect later, if they have one in Initialization Mode."""
     parameters = [
         parameter
@@ -223,7 +223,7 @@ def try_tuning_parameters(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 def _run_with_parameter(
-    fixture: FmuTrialFixture, variable: DescribedVariable, value: Value, moment: str
+    fixture: TrialFixture, variable: DescribedVariable, value: Value, moment: str
 ) -> RecordedTrialRun | None:
     """Do a few steps with another value of a parameter and read all others; None if the FMU refuses."""
     other_variables = [candidate for candidate in fixture.variables_to_try if candidate is not variable]
@@ -252,7 +252,7 @@ def _run_with_parameter(
 
 
 @register_trial("setting inputs in Event Mode", "value.set")
-def try_setting_in_event_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_in_event_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set in Event Mode can be read there, before the update and after it."""
     if fixture.interface == "CoSimulation" and not fixture.needs_event_mode:
         return
@@ -277,7 +277,7 @@ def try_setting_in_event_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 @register_trial("reading at each step, and only at the end", "value.pure", interfaces=("CoSimulation",))
-def try_reading_without_effect(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_reading_without_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that reading changes nothing."""
     steps = min(fixture.affordable_step_count, MAX_READ_STEPS)
     with fixture.open_instance() as instance:

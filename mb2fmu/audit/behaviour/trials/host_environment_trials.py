@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     find_first_run_difference,
@@ -50,7 +50,7 @@ def _processor_architecture() -> str:
 @register_trial(
     "a host with floating-point traps on", "host.traps", "host.restored", crash_rule="host.traps", hosts=IN_PROCESS_ONLY
 )
-def try_floating_point_traps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_floating_point_traps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host with floating-point traps: an invalid operation would kill its process."""
     trap_mask = _TRAP_MASKS.get(_processor_architecture())
     if trap_mask is None or load_c_rounding_mode_library() is None or fixture.flag("needsExecutionTool"):
@@ -74,7 +74,7 @@ def try_floating_point_traps(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 
 
 @register_trial("another rounding mode", "host.rounding", "host.restored", hosts=IN_PROCESS_ONLY)
-def try_upward_rounding(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_upward_rounding(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a host that rounds upward: the motion is nearly the same, and the mode is restored."""
     upward_mode = _UPWARD_ROUNDING_MODES.get(_processor_architecture())
     library = load_c_rounding_mode_library()
@@ -119,7 +119,7 @@ ROUNDING_TOLERANCE = 10.0
 """How much more than other steps another rounding may change what the auditor itself integrates: it shifts them."""
 
 
-def _run_with_other_steps(fixture: FmuTrialFixture, variables: Sequence[DescribedVariable]) -> Sequence[Value]:
+def _run_with_other_steps(fixture: TrialFixture, variables: Sequence[DescribedVariable]) -> Sequence[Value]:
     """Return the values at the end of the short run in other integrator steps; in Co-Simulation they are the FMU's."""
     with fixture.open_instance() as instance:
         if fixture.interface == "CoSimulation":
@@ -159,7 +159,7 @@ def _install_comma_locale(folder: Path) -> str | None:
 
 
 @register_trial("another locale", "host.locale", "host.restored", crash_rule="host.locale", hosts=IN_PROCESS_ONLY)
-def try_decimal_comma_locale(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_decimal_comma_locale(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a locale with decimal commas: numbers in strings and messages must not change the motion."""
     variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
@@ -195,7 +195,7 @@ def record_initial_process_settings() -> None:
 
 
 @register_trial("an ordinary host", "host.restored", hosts=IN_PROCESS_ONLY)
-def try_unchanged_host_settings(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_unchanged_host_settings(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that rounding mode, traps, locale, working folder, signal handlers and more stay as they are.
 
     They are compared also while the instance exists, since its host continues beside it, and after a whole run, since
@@ -227,7 +227,7 @@ def try_unchanged_host_settings(fixture: FmuTrialFixture) -> Iterator[RuleViolat
 
 
 @register_trial("unloading the library", "life.unload", crash_rule="life.unload", runs_last=True, hosts=IN_PROCESS_ONLY)
-def try_unloading_library(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_unloading_library(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that unloading the library does not crash."""
     try:
         from _ctypes import dlclose

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
@@ -30,7 +30,7 @@ SMALL_STEP_SHARE = 0.01
 
 
 @register_trial("derivatives of outputs by time", "steps.output_derivatives", interfaces=CO_SIMULATION)
-def try_output_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_output_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check promised output derivatives: they are the slopes at the end of the step."""
     order = int(fixture.description.interfaces[fixture.interface].get("maxOutputDerivativeOrder", "0") or 0)
     outputs = [item for item in fixture.select_scalars("output") if item.variability == "continuous"]
@@ -95,7 +95,7 @@ class _OutputDerivativeComparison:
 
 
 def _measure_output_derivatives(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     outputs: Sequence[DescribedVariable],
     order: int,
@@ -136,7 +136,7 @@ def _measure_output_derivatives(
 
 
 @register_trial("inputs with slopes", "steps.input_derivatives", interfaces=CO_SIMULATION)
-def try_input_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 2's input derivatives: a ramp in one step against many short steps with the input moved along.
 
     A stiff state is at the end of a ramp where the slope holds it, and where short steps of equal length hold their
@@ -199,7 +199,7 @@ _SHORTENING_PARTS = _shortening_parts()
 
 
 def _run_with_moved_input(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     variables: Sequence[DescribedVariable],
     known: DescribedVariable,
     value_and_slope: tuple[float, float],
@@ -229,7 +229,7 @@ def _run_with_moved_input(
 
 
 def _run_with_input_derivative(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     variables: Sequence[DescribedVariable],
     known: DescribedVariable,
     value_and_slope: tuple[float, float],
@@ -255,7 +255,7 @@ MAX_INPUTS = 6
 
 
 @register_trial("inputs that are set between steps", "steps.exchange", interfaces=CO_SIMULATION)
-def try_undelayed_input_effect(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_undelayed_input_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or not fixture.inputs:
@@ -273,7 +273,7 @@ def try_undelayed_input_effect(fixture: FmuTrialFixture) -> Iterator[RuleViolati
             continue
 
 
-def _find_first_affected_step(fixture: FmuTrialFixture, known: DescribedVariable) -> int | None:
+def _find_first_affected_step(fixture: TrialFixture, known: DescribedVariable) -> int | None:
     """Return the number of the first step, from 0 on, after which a state differs because of an input."""
     runs = []
     for is_changed in (False, True):
@@ -297,7 +297,7 @@ def _find_first_affected_step(fixture: FmuTrialFixture, known: DescribedVariable
     )
 
 
-def _affects_derivatives(model_exchange: FmuTrialFixture, known: DescribedVariable) -> bool:
+def _affects_derivatives(model_exchange: TrialFixture, known: DescribedVariable) -> bool:
     """Return whether derivatives follow an input at once."""
     with model_exchange.open_instance() as instance:
         model_exchange.initialize(instance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
@@ -32,7 +32,7 @@ MAX_KNOWNS = 6
 
 
 @register_trial("how much of a step what is set acts", "steps.exchange", interfaces=CO_SIMULATION)
-def try_inputs_over_whole_step(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_inputs_over_whole_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that inputs and tunable parameters set between two steps move states as in Model Exchange."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or len(fixture.states) != fixture.n_states:
@@ -62,7 +62,7 @@ PROPORTION_TOLERANCE = 0.25
 
 
 @register_trial("how much of a step what is set acts, by smaller steps", "steps.parts", interfaces=CO_SIMULATION)
-def try_inputs_over_split_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_inputs_over_split_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check, without Model Exchange, that a value set between steps has the same effect in one step as in several.
 
     Where a value is taken up a part f of a step too late, n steps over the same time lose f/n of its effect, and the
@@ -90,7 +90,7 @@ def try_inputs_over_split_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolat
 
 
 def _measure_lost_share(
-    fixture: FmuTrialFixture, known: DescribedVariable, variables: Sequence[DescribedVariable]
+    fixture: TrialFixture, known: DescribedVariable, variables: Sequence[DescribedVariable]
 ) -> float | None:
     """Return the smallest share of an effect that one step loses, over what grows with time; None: nothing."""
     changed_values = {known: fixture.choose_near_start(known, 0.3)}
@@ -122,7 +122,7 @@ def _measure_lost_share(
 
 
 def _run_partial_steps(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     variables: Sequence[DescribedVariable],
     values: dict[DescribedVariable, float],
     step_count: int,
@@ -151,7 +151,7 @@ CHANGE_TOLERANCE = 0.2
 
 
 @register_trial("the same way in tiny steps", "steps.parts", interfaces=CO_SIMULATION)
-def try_tiny_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_tiny_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a tiny step moves little, and that many of them move as much as one step."""
     variables = list_continuous_variables(fixture)
     if not variables or not fixture.flag("canHandleVariableCommunicationStepSize"):
@@ -182,7 +182,7 @@ def try_tiny_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 def _measure_effect_share(
-    fixture: FmuTrialFixture, model_exchange: FmuTrialFixture, known: DescribedVariable
+    fixture: TrialFixture, model_exchange: TrialFixture, known: DescribedVariable
 ) -> float | None:
     """Return the largest fraction of Model Exchange's effect over the states; None without a linear one.
 
@@ -209,12 +209,12 @@ def _measure_effect_share(
     return max(shares, default=None)
 
 
-def _solver_noise(fixture: FmuTrialFixture, variable: DescribedVariable, magnitude: float) -> float:
+def _solver_noise(fixture: TrialFixture, variable: DescribedVariable, magnitude: float) -> float:
     """Return the change that solver errors may cause in a variable of a given magnitude."""
     return (fixture.tolerance or 1e-4) * max(magnitude, 1e-3 * fixture.typical_magnitude(variable))
 
 
-def _run_two_steps(fixture: FmuTrialFixture, known: DescribedVariable, value: float | None) -> list[float]:
+def _run_two_steps(fixture: TrialFixture, known: DescribedVariable, value: float | None) -> list[float]:
     """Return states after two steps, with or without a known set between them."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -226,7 +226,7 @@ def _run_two_steps(fixture: FmuTrialFixture, known: DescribedVariable, value: fl
 
 
 def _run_as_reference(
-    model_exchange: FmuTrialFixture, known: DescribedVariable, value: float | None
+    model_exchange: TrialFixture, known: DescribedVariable, value: float | None
 ) -> tuple[list[float], list[float]]:
     """Return the same in Model Exchange, set at an event; and the mean derivatives over the second step."""
     with model_exchange.open_instance() as instance:

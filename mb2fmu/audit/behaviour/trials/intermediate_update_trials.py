@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import values_agree
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step, run_co_simulation
@@ -67,7 +67,7 @@ class _IntermediateUpdateRecord:
 
 
 @register_trial("intermediate updates", "steps.intermediate", "steps.early", interfaces=CO_SIMULATION)
-def try_intermediate_updates(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_intermediate_updates(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if fixture.description.version != 3 or not fixture.flag("providesIntermediateUpdate"):
         return
@@ -99,13 +99,13 @@ def try_intermediate_updates(fixture: FmuTrialFixture) -> Iterator[RuleViolation
         yield from _check_requested_early_return(fixture, instance, record)
 
 
-def _choose_changed_inputs(fixture: FmuTrialFixture) -> dict[DescribedVariable, Value]:
+def _choose_changed_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Value]:
     """Return changed continuous inputs, whose values within a step can be observed."""
     changes = ((variable, choose_changed_value(fixture, variable, "update", 0.1)) for variable in fixture.inputs)
     return {variable: value for variable, value in changes if value is not None}
 
 
-def _find_update_faults(fixture: FmuTrialFixture, record: _IntermediateUpdateRecord, end_time: float) -> Iterator[str]:
+def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord, end_time: float) -> Iterator[str]:
     """Yield faults of times, environments and values of the updates up to a time."""
     if any(later < earlier for earlier, later in pairwise(record.times)):
         yield "the times of intermediate updates go backwards"
@@ -125,7 +125,7 @@ def _find_update_faults(fixture: FmuTrialFixture, record: _IntermediateUpdateRec
 
 
 def _check_requested_early_return(
-    fixture: FmuTrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecord
+    fixture: TrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecord
 ) -> Iterator[RuleViolation]:
     """Check the third step, in which an early return is requested."""
     begin_time, update_count = fixture.start + 2 * fixture.step, len(record.early_return_possible)
@@ -155,7 +155,7 @@ def _check_requested_early_return(
         yield from _check_completed_step(fixture, instance.get(fixture.variables_to_try))
 
 
-def _check_completed_step(fixture: FmuTrialFixture, values: list[Value]) -> Iterator[RuleViolation]:
+def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterator[RuleViolation]:
     """Compare three steps, the last one returned early and completed, with three whole ones."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance, initial_values=_choose_changed_inputs(fixture))
@@ -167,7 +167,7 @@ def _check_completed_step(fixture: FmuTrialFixture, values: list[Value]) -> Iter
             return
 
 
-def _compare_with_shorter_step(fixture: FmuTrialFixture, record: _IntermediateUpdateRecord) -> Iterator[RuleViolation]:
+def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecord) -> Iterator[RuleViolation]:
     """Compare values at the first update within a step with an instance whose step ends there."""
     begin_time, end_time = fixture.start + 0.01 * fixture.step, fixture.start + 0.99 * fixture.step
     readings_in_step = [reading for reading in record.readings if begin_time < reading[0] < end_time]

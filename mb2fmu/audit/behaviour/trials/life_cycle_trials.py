@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, REINSTANTIATION_TITLE, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     find_first_run_difference,
@@ -40,7 +40,7 @@ SHORT_RUN_STEPS = 5
     "host.processes",
     "host.system",
 )
-def try_instantiation(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_instantiation(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check instantiation with the right token, and the version that the binary reports."""
     function = fixture.library.function("GetVersion")
     function.restype = c.c_char_p
@@ -68,7 +68,7 @@ def try_instantiation(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial(REINSTANTIATION_TITLE, "life.instantiate")
-def try_instantiation_after_free(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_instantiation_after_free(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Find out whether an FMU that must be instantiated only once can be when the first one is freed.
 
     Most can, and are tried so; where not, which is their right, each trial has one instance in a process of its own.
@@ -92,7 +92,7 @@ def try_instantiation_after_free(fixture: FmuTrialFixture) -> Iterator[RuleViola
 
 @register_trial("an ordinary run", "life.calls", "life.crash", "life.writes", "life.rest", "life.ends", "host.output",
        "value.text")  # fmt: skip
-def try_ordinary_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_ordinary_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run: initialization, steps, reading everything, termination; nothing may be refused."""
     try:
         record_ordinary_run(fixture)
@@ -101,7 +101,7 @@ def try_ordinary_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("a run without a tolerance", "life.calls")
-def try_run_without_tolerance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_run_without_tolerance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check a run without tolerance and stop time: the arguments behind the flags mean nothing then."""
     with fixture.open_instance() as instance:
         instance.enter_initialization(fixture.start, None, None)
@@ -116,7 +116,7 @@ def try_run_without_tolerance(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 @register_trial("a wrong token", "life.token")
-def try_wrong_token(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_wrong_token(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a wrong token is noticed."""
     instance = fixture.instantiate(token="{00000000-0000-0000-0000-00000badbad0}")  # noqa: S106  no password
     if instance.alive:
@@ -127,7 +127,7 @@ def try_wrong_token(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("an invalid value reference", "value.reference")
-def try_invalid_reference(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_invalid_reference(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an unknown value reference is answered with Error."""
     used_references = {variable.reference for variable in fixture.description.variables}
     unused_reference = next(candidate for candidate in itertools.count(4_000_000) if candidate not in used_references)
@@ -145,7 +145,7 @@ def try_invalid_reference(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("freeing nothing", "life.free", crash_rule="life.free")
-def try_freeing_null_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_freeing_null_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that FreeInstance of a null pointer does not crash."""
     function = fixture.library.function("FreeInstance")
     function.restype = None
@@ -154,7 +154,7 @@ def try_freeing_null_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 @register_trial("running it twice", "life.repeat", "life.reset")
-def try_repeated_run_and_reset(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_repeated_run_and_reset(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a second instance, and a reset one, move like the first, bit for bit."""
     variables = fixture.variables_to_try
     with fixture.open_instance() as instance:
@@ -188,7 +188,7 @@ def try_repeated_run_and_reset(fixture: FmuTrialFixture) -> Iterator[RuleViolati
         yield from _check_whole_run_after_reset(fixture, instance)
 
 
-def _check_whole_run_after_reset(fixture: FmuTrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
+def _check_whole_run_after_reset(fixture: TrialFixture, instance: FmuInstance) -> Iterator[RuleViolation]:
     """Run to the stop time after a reset, as a new instance did: what a reset leaves may show at a late event only."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -202,7 +202,7 @@ def _check_whole_run_after_reset(fixture: FmuTrialFixture, instance: FmuInstance
         yield RuleViolation("life.reset", message, fixture.interface)
 
 
-def _change_values_and_run(fixture: FmuTrialFixture, instance: FmuInstance, *, whole_run: bool) -> None:
+def _change_values_and_run(fixture: TrialFixture, instance: FmuInstance, *, whole_run: bool) -> None:
     """Set other parameters and inputs of all types, refused or not; then do a whole run with its events."""
     if whole_run:
         instance.reset()
@@ -216,7 +216,7 @@ def _change_values_and_run(fixture: FmuTrialFixture, instance: FmuInstance, *, w
 
 
 @register_trial("several instances", "life.several")
-def try_neighbouring_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_neighbouring_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a neighbouring instance with other values changes nothing."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         return
@@ -247,7 +247,7 @@ def try_neighbouring_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 @register_trial("instances in two threads", "life.threads", hosts=IN_PROCESS_ONLY)
-def try_parallel_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_parallel_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that different instances can run in parallel threads."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         return
@@ -285,7 +285,7 @@ def try_parallel_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("the functions that it must have", "binary.symbols")
-def try_loading_fmi_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_loading_fmi_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the loader finds all functions."""
     missing = [
         name
@@ -299,7 +299,7 @@ def try_loading_fmi_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 @register_trial("messages", "log.undeclared", "log.disabled", "log.silent", "log.null", "log.arguments", "value.text")
-def try_messages_of_invalid_call(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_messages_of_invalid_call(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check messages of an invalid call: a declared category with logging on, none or errors only with it off."""
     for logging in (True, False):
         with fixture.open_instance(logging=logging) as instance:
@@ -326,7 +326,7 @@ def try_messages_of_invalid_call(fixture: FmuTrialFixture) -> Iterator[RuleViola
             )
 
 
-def _initialization_arguments(fixture: FmuTrialFixture) -> tuple[object, ...]:
+def _initialization_arguments(fixture: TrialFixture) -> tuple[object, ...]:
     """Return the arguments of EnterInitializationMode in FMI 3; none in FMI 2."""
     if fixture.description.version == 2:
         return ()

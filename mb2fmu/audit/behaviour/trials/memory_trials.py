@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     do_communication_step,
@@ -83,7 +83,7 @@ class _LeakCount:
     invalid_frees: int = 0
     allocations: int = 0
 
-    def use_one_instance(self, fixture: FmuTrialFixture) -> None:
+    def use_one_instance(self, fixture: TrialFixture) -> None:
         """Make, use and free one instance."""
         with fixture.open_instance(logging=False) as instance:
             fixture.initialize(instance)
@@ -113,7 +113,7 @@ def _count_process_resources() -> dict[str, int]:
 
 
 @register_trial("instantiating it a thousand times", "life.leak", "flags.memory", hosts=IN_PROCESS_ONLY)
-def try_instance_leaks(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_instance_leaks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that instances leave nothing behind."""
     leak_count = _LeakCount()
     _repeat_action(20, lambda: leak_count.use_one_instance(fixture))
@@ -148,7 +148,7 @@ def try_instance_leaks(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
     yield from _check_memory_flag(fixture, leak_count.allocations)
 
 
-def _check_memory_flag(fixture: FmuTrialFixture, allocations: int) -> Iterator[RuleViolation]:
+def _check_memory_flag(fixture: TrialFixture, allocations: int) -> Iterator[RuleViolation]:
     """Yield canNotUseMemoryManagementFunctions if it contradicts how the FMU allocates (FMI 2)."""
     if fixture.description.version != 2:
         return
@@ -172,7 +172,7 @@ def _check_memory_flag(fixture: FmuTrialFixture, allocations: int) -> Iterator[R
 
 
 @register_trial("null memory functions", "flags.memory_null", crash_rule="flags.memory_null")
-def try_null_memory_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_null_memory_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an FMU that declares not to use memory functions works without them."""
     if fixture.description.version == 2 and fixture.flag("canNotUseMemoryManagementFunctions"):
         instance = fixture.instantiate(memory_callbacks=False)
@@ -190,7 +190,7 @@ CALL_COUNT = 400
 
 
 @register_trial("calling functions many times", "life.leak", hosts=IN_PROCESS_ONLY)
-def try_memory_growth_by_calls(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_memory_growth_by_calls(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an instance's memory does not grow with the number of calls."""
     with fixture.open_instance(logging=False) as instance:
         fixture.initialize(instance)
@@ -221,7 +221,7 @@ def try_memory_growth_by_calls(fixture: FmuTrialFixture) -> Iterator[RuleViolati
 
 
 @register_trial("refusals and resets many times", "life.leak", hosts=IN_PROCESS_ONLY)
-def try_memory_after_refusals(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_memory_after_refusals(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that refusals before freeing, and resets, leave no memory behind."""
     with fixture.open_instance(logging=False) as instance:
         for action_name, action in (
@@ -246,7 +246,7 @@ def try_memory_after_refusals(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
                 yield RuleViolation("life.leak", message, fixture.interface)
 
 
-def _cause_refusal(fixture: FmuTrialFixture) -> None:
+def _cause_refusal(fixture: TrialFixture) -> None:
     """Enter Initialization Mode twice in an instance, and free it."""
     with fixture.open_instance(logging=False) as instance:
         instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -256,13 +256,13 @@ def _cause_refusal(fixture: FmuTrialFixture) -> None:
         instance.call("EnterInitializationMode", *arguments)
 
 
-def _initialize_and_reset(fixture: FmuTrialFixture, instance: FmuInstance) -> None:
+def _initialize_and_reset(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Move from Instantiated to the ordinary mode, and reset."""
     fixture.initialize(instance)
     instance.reset()
 
 
-def _map_actions(fixture: FmuTrialFixture, instance: FmuInstance) -> dict[str, Callable[[], object]]:
+def _map_actions(fixture: TrialFixture, instance: FmuInstance) -> dict[str, Callable[[], object]]:
     """Return name → one call, or a pair of calls that restores the state."""
     actions: dict[str, Callable[[], object]] = {}
     for type_name in dict.fromkeys(variable.type for variable in fixture.variables_to_try):
@@ -283,7 +283,7 @@ def _map_actions(fixture: FmuTrialFixture, instance: FmuInstance) -> dict[str, C
     return actions
 
 
-def _evaluate_derivatives(fixture: FmuTrialFixture, instance: FmuInstance) -> None:
+def _evaluate_derivatives(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Evaluate the derivatives once at the start time."""
     instance.set_time(fixture.start)
     instance.get_derivatives(fixture.n_states)
@@ -315,7 +315,7 @@ PLAIN_RUN_STEPS = 5
 @register_trial(
     "memory with other contents", "life.uninitialized", crash_rule="life.uninitialized", hosts=IN_PROCESS_ONLY
 )
-def try_uninitialized_memory(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_uninitialized_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no value depends on uninitialized memory, filled with one pattern and then another."""
     mallopt = find_libc_function("mallopt")
     if mallopt is None:
@@ -340,7 +340,7 @@ def try_uninitialized_memory(fixture: FmuTrialFixture) -> Iterator[RuleViolation
                 return
 
 
-def _run_with_start_values(fixture: FmuTrialFixture) -> RecordedTrialRun:
+def _run_with_start_values(fixture: TrialFixture) -> RecordedTrialRun:
     """Return a short run with the start values."""
     with fixture.open_instance() as instance:
         return run_as_interface_type(
@@ -348,7 +348,7 @@ def _run_with_start_values(fixture: FmuTrialFixture) -> RecordedTrialRun:
         )
 
 
-def _run_excited(fixture: FmuTrialFixture, number: int) -> RecordedTrialRun:
+def _run_excited(fixture: TrialFixture, number: int) -> RecordedTrialRun:
     """Return a run with other parameters and moving inputs."""
     with fixture.open_instance() as instance:
         return run_with_excitation(
@@ -357,7 +357,7 @@ def _run_excited(fixture: FmuTrialFixture, number: int) -> RecordedTrialRun:
 
 
 def _describe_run_difference(
-    fixture: FmuTrialFixture, first_outcome: RecordedTrialRun | str, second_outcome: RecordedTrialRun | str
+    fixture: TrialFixture, first_outcome: RecordedTrialRun | str, second_outcome: RecordedTrialRun | str
 ) -> str:
     """Return the differences of two runs; empty if there are none."""
     if isinstance(first_outcome, str) or isinstance(second_outcome, str):
@@ -377,7 +377,7 @@ def _describe_run_difference(
 
 
 @register_trial("strings and binaries that the importer changes afterwards", "value.copied")
-def try_overwriting_set_value_memory(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_overwriting_set_value_memory(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that set values are copied: the importer may reuse its memory at once."""
     variables = fixture.settable_texts
     if not variables:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, InstantiationError, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import InstantiationError, TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
     find_largest_final_difference,
@@ -56,7 +56,7 @@ class FmuEvaluationPoint:
     inputs: tuple[float, ...]
 
 
-def set_fmu_to_evaluation_point(fixture: FmuTrialFixture, instance: FmuInstance, point: FmuEvaluationPoint) -> None:
+def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, point: FmuEvaluationPoint) -> None:
     """Move to a point, in Continuous-Time Mode.
 
     Raises:
@@ -70,7 +70,7 @@ def set_fmu_to_evaluation_point(fixture: FmuTrialFixture, instance: FmuInstance,
 
 
 def move_fmu_between_points(
-    fixture: FmuTrialFixture, instance: FmuInstance, here: FmuEvaluationPoint, there: FmuEvaluationPoint
+    fixture: TrialFixture, instance: FmuInstance, here: FmuEvaluationPoint, there: FmuEvaluationPoint
 ) -> None:
     """Move from one point to another by setting what differs, in Continuous-Time Mode.
 
@@ -87,7 +87,7 @@ def move_fmu_between_points(
 
 
 def choose_random_fmu_point(
-    fixture: FmuTrialFixture, instance: FmuInstance, motion_share: float | None = None
+    fixture: TrialFixture, instance: FmuInstance, motion_share: float | None = None
 ) -> FmuEvaluationPoint:
     """Return a random point near the start, or near the motion, at which the FMU can be evaluated and is finite.
 
@@ -134,7 +134,7 @@ def choose_random_fmu_point(
     raise SkippedTrialError("no point near the start was found at which it can be evaluated")
 
 
-def list_fmu_motion_points(fixture: FmuTrialFixture) -> list[FmuEvaluationPoint]:
+def list_fmu_motion_points(fixture: TrialFixture) -> list[FmuEvaluationPoint]:
     """Return points of the motion, evenly spread over the experiment as far as it ran; with start inputs."""
     inputs = tuple(
         start if isinstance(start := fixture.start_value(input_variable), float) else 0.0
@@ -145,7 +145,7 @@ def list_fmu_motion_points(fixture: FmuTrialFixture) -> list[FmuEvaluationPoint]
 
 
 def iterate_points_between_events(
-    fixture: FmuTrialFixture, instance: FmuInstance
+    fixture: TrialFixture, instance: FmuInstance
 ) -> Iterator[tuple[FmuEvaluationPoint, float]]:
     """Yield an instance at points between the events of a motion: other modes may hold there.
 
@@ -170,7 +170,7 @@ def iterate_points_between_events(
         set_fmu_to_evaluation_point(fixture, instance, point)
 
 
-def _integrate_motion(fixture: FmuTrialFixture) -> list[list[float]]:
+def _integrate_motion(fixture: TrialFixture) -> list[list[float]]:
     """Return states along the motion, with the start values of everything."""
     if fixture.shared.motion_states is None:
         motion_states: list[list[float]] = []
@@ -195,7 +195,7 @@ def _integrate_motion(fixture: FmuTrialFixture) -> list[list[float]]:
 
 
 @register_trial("reading before the start and after the end", "exchange.modes", interfaces=MODEL_EXCHANGE)
-def try_reading_outside_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_reading_outside_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check states, derivatives, nominals and indicators in Initialization Mode and after termination."""
     vector_sizes = {
         "GetContinuousStates": fixture.n_states,
@@ -229,7 +229,7 @@ def try_reading_outside_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
     "exchange.count",
     interfaces=MODEL_EXCHANGE,
 )
-def try_setting_states(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_setting_states(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check number and order of the states, and that they can be set."""
     size = fixture.n_states
     with fixture.open_instance() as instance:
@@ -270,7 +270,7 @@ def try_setting_states(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("comparing derivatives with slopes", "derivative.state", "derivative.value", interfaces=MODEL_EXCHANGE)
-def try_derivative_vector(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_derivative_vector(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that each ``derivative=`` refers to its state: both vectors against the variables, in order."""
     derivative_variables = [
         item.variable for item in fixture.description.model_structure_entries("Derivatives") if item.variable
@@ -313,7 +313,7 @@ def try_derivative_vector(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         yield RuleViolation(rule, message, f'{fixture.interface}, "{name}"')
 
 
-def _iterate_evaluation_points(fixture: FmuTrialFixture) -> Iterator[tuple[FmuInstance, FmuEvaluationPoint]]:
+def _iterate_evaluation_points(fixture: TrialFixture) -> Iterator[tuple[FmuInstance, FmuEvaluationPoint]]:
     """Yield instances in Continuous-Time Mode at points: near the start, and along a motion, between its events."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -331,7 +331,7 @@ def _iterate_evaluation_points(fixture: FmuTrialFixture) -> Iterator[tuple[FmuIn
 
 
 @register_trial("comparing event indicators with their variables", "derivative.value", interfaces=MODEL_EXCHANGE)
-def try_event_indicator_variables(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's variables of event indicators against the vector, in order."""
     indicator_variables = [
         item.variable for item in fixture.description.model_structure_entries("EventIndicators") if item.variable
@@ -362,7 +362,7 @@ def _agree(variable_value: Value, vector_value: float) -> bool:
 
 
 @register_trial("evaluating twice", "exchange.pure", interfaces=MODEL_EXCHANGE)
-def try_repeated_evaluation(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_repeated_evaluation(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that evaluations between events do not depend on earlier evaluations."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -387,10 +387,7 @@ def try_repeated_evaluation(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
 
 
 def _compare_repeated_points(
-    fixture: FmuTrialFixture,
-    instance: FmuInstance,
-    points: Sequence[FmuEvaluationPoint],
-    pairs: Sequence[tuple[int, int]],
+    fixture: TrialFixture, instance: FmuInstance, points: Sequence[FmuEvaluationPoint], pairs: Sequence[tuple[int, int]]
 ) -> Iterator[RuleViolation]:
     """Yield the first value that differs at the same point; points are given in order, with equal ones marked."""
     readings: list[list[Value]] = []
@@ -416,7 +413,7 @@ def _compare_repeated_points(
 
 
 @register_trial("completing steps", "exchange.completed", interfaces=MODEL_EXCHANGE)
-def try_completing_step(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_completing_step(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a completed step does not change the states."""
     n_states = fixture.n_states
     if not n_states:
@@ -437,7 +434,7 @@ _SMALLEST_SPACING = 0.02  # of a communication step
 
 
 @register_trial("differentiating along a motion", "derivative.slope")
-def try_declared_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_declared_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that every variable declared as a derivative is the slope of its variable."""
     pairs = [
         (declared, target) for declared in fixture.float_scalars
@@ -460,7 +457,7 @@ def try_declared_derivatives(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 
 
 def _check_slopes(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     pairs: Sequence[tuple[DescribedVariable, DescribedVariable]],
     spacing: float,
     tolerance: float | None = None,
@@ -501,7 +498,7 @@ def _check_slopes(
     return faults
 
 
-def _choose_spacings(fixture: FmuTrialFixture) -> tuple[float, ...]:
+def _choose_spacings(fixture: TrialFixture) -> tuple[float, ...]:
     """Return distances of points; a derivative counts as wrong only if it is so for all of them.
 
     Small ones, where steps can be small: events are seldom between the points then, and what swings several times in a
@@ -514,7 +511,7 @@ def _choose_spacings(fixture: FmuTrialFixture) -> tuple[float, ...]:
 
 
 def _record_motion(
-    fixture: FmuTrialFixture, instance: FmuInstance, variables: list[DescribedVariable], spacing: float,
+    fixture: TrialFixture, instance: FmuInstance, variables: list[DescribedVariable], spacing: float,
     inputs: Mapping[DescribedVariable, float],
     tolerance: float | None,
 ) -> list[list[float]] | None:  # fmt: skip
@@ -538,7 +535,7 @@ def _record_motion(
 
 
 @register_trial("capabilities that it has by its own words", "flags.true")
-def try_capability_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_capability_functions(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's functions behind capability flags: they answer OK."""
     if fixture.description.version != 3:
         return
@@ -567,7 +564,7 @@ def try_capability_functions(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 
 
 @register_trial("motion without completed steps", "flags.true", interfaces=MODEL_EXCHANGE)
-def try_motion_without_completed_steps(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_motion_without_completed_steps(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check needsCompletedIntegratorStep (FMI 3), or its absence: importers then leave out these calls."""
     if fixture.description.version != 3 or fixture.flag("needsCompletedIntegratorStep"):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes as c
 from collections.abc import Iterator, Sequence
 
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, format_fmi_status
@@ -22,7 +22,7 @@ UNUSUAL_NAMES = {
 
 
 @register_trial("instances with unusual names", "life.name", crash_rule="life.name")
-def try_unusual_instance_names(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_unusual_instance_names(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check long instance names: importers join the names of all levels."""
     for description, name in UNUSUAL_NAMES.items():
         fixture.report_progress(f"a name {description}")
@@ -40,7 +40,7 @@ def try_unusual_instance_names(fixture: FmuTrialFixture) -> Iterator[RuleViolati
 
 
 @register_trial("a run under another name", "life.name")
-def try_renamed_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_renamed_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that the name of an instance changes nothing of its motion, to the end of the run."""
     runs = []
     for name in (b"audited", b"another name"):
@@ -53,7 +53,7 @@ def try_renamed_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("an instance that may be visible", "life.visible", crash_rule="life.visible")
-def try_visible_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_visible_instance(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check visible instances, which may show a window."""
     if fixture.flag("needsExecutionTool"):
         fixture.mark_inapplicable("life.visible", "it needs a tool, which would come into sight")
@@ -69,7 +69,7 @@ def try_visible_instance(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("a run with messages off", "log.disabled")
-def try_logging_off(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_logging_off(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that with logging off there are no messages but errors."""
     with fixture.open_instance(logging=False) as instance:
         try:
@@ -84,7 +84,7 @@ def try_logging_off(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("switching messages on and off", "log.setting", crash_rule="log.setting")
-def try_switching_log_categories(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_switching_log_categories(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check categories of messages: all (none given), each one, none; then an invalid call."""
     categories = [category.encode() for category in fixture.description.categories]
     with fixture.open_instance(logging=False) as instance:
@@ -110,7 +110,7 @@ def try_switching_log_categories(fixture: FmuTrialFixture) -> Iterator[RuleViola
 
 
 @register_trial("messages after a reset", "log.setting")
-def try_messages_after_reset(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_messages_after_reset(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a reset instance logs messages as a new one does."""
     with fixture.open_instance(logging=True) as instance:
         messages_before = _collect_refusal_messages(fixture, instance)
@@ -120,7 +120,7 @@ def try_messages_after_reset(fixture: FmuTrialFixture) -> Iterator[RuleViolation
             yield RuleViolation("log.setting", message, fixture.interface)
 
 
-def _collect_refusal_messages(fixture: FmuTrialFixture, instance: FmuInstance) -> list[tuple[int, str, str]]:
+def _collect_refusal_messages(fixture: TrialFixture, instance: FmuInstance) -> list[tuple[int, str, str]]:
     """Return the messages of entering Initialization Mode and requesting a variable that is not there."""
     message_count = len(instance.messages)
     instance.enter_initialization(fixture.start, None, fixture.tolerance)
@@ -132,7 +132,7 @@ def _collect_refusal_messages(fixture: FmuTrialFixture, instance: FmuInstance) -
     return instance.messages[message_count:]
 
 
-def find_unused_value_reference(fixture: FmuTrialFixture) -> int:
+def find_unused_value_reference(fixture: TrialFixture) -> int:
     """Return a value reference that no variable has."""
     return next(
         reference

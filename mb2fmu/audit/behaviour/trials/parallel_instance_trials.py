@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     iterate_excited_run,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import IN_PROCESS_ONLY, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
@@ -29,7 +29,7 @@ MAX_STEPS_PER_RUN = MAX_PARAMETER_TRIAL_STEPS
 """Communication steps of these runs."""
 
 
-def _run_alone(fixture: FmuTrialFixture, number: int, steps: int) -> RecordedTrialRun:
+def _run_alone(fixture: TrialFixture, number: int, steps: int) -> RecordedTrialRun:
     """Return the run of one instance by itself, with the parameters of this number."""
     with fixture.open_instance(name=b"alone%d" % number) as instance:
         for run in iterate_excited_run(fixture, instance, fixture.variables_to_try, number=number, steps=steps):
@@ -37,7 +37,7 @@ def _run_alone(fixture: FmuTrialFixture, number: int, steps: int) -> RecordedTri
     return last_run
 
 
-def _run_each_set_alone(fixture: FmuTrialFixture, steps: int) -> dict[int, RecordedTrialRun]:
+def _run_each_set_alone(fixture: TrialFixture, steps: int) -> dict[int, RecordedTrialRun]:
     """Return different parameter sets with which one instance runs, and its motion with each."""
     runs = {0: _run_alone(fixture, 0, steps)}
     for number in (1, 2):
@@ -55,7 +55,7 @@ def _run_each_set_alone(fixture: FmuTrialFixture, steps: int) -> dict[int, Recor
 
 
 @register_trial("instances with other parameters, mixed", "life.several", weight=1.5)
-def try_interleaved_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_interleaved_instances(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check interleaved steps of several instances: each moves as it does alone."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         fixture.mark_inapplicable("life.several", "it can be instantiated only once")
@@ -87,7 +87,7 @@ def try_interleaved_instances(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 @register_trial("instances with other parameters in threads", "life.threads", hosts=IN_PROCESS_ONLY)
-def try_instances_in_threads(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_instances_in_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check instances in threads of their own: each moves as it does alone."""
     if fixture.flag("canBeInstantiatedOnlyOncePerProcess") or fixture.flag("needsExecutionTool"):
         fixture.mark_inapplicable("life.threads", "it can be instantiated only once, or needs a tool")
@@ -109,7 +109,7 @@ def try_instances_in_threads(fixture: FmuTrialFixture) -> Iterator[RuleViolation
 
 
 @register_trial("an instance that goes from thread to thread", "life.threads", hosts=IN_PROCESS_ONLY)
-def try_instance_across_threads(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_instance_across_threads(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check one instance used by changing threads, never two at once."""
     if fixture.flag("needsExecutionTool"):
         return
@@ -152,7 +152,7 @@ def _call_in_thread(function: Callable[[], RecordedTrialRun]) -> RecordedTrialRu
 
 
 def _run_in_threads(
-    fixture: FmuTrialFixture, set_numbers: Sequence[int], steps: int
+    fixture: TrialFixture, set_numbers: Sequence[int], steps: int
 ) -> tuple[list[RecordedTrialRun | None], list[str]]:
     """Run all parameter sets at once; return the runs, and what was refused."""
     runs: list[RecordedTrialRun | None] = [None] * len(set_numbers)

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import product
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
     compute_magnitude_ratio_weight,
@@ -119,7 +119,7 @@ def _may_have_kink(end_values: tuple[float, float, float, float], change: float,
 
 
 def _compare_with_differences(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
@@ -158,7 +158,7 @@ def _compare_with_differences(
 
 
 def _find_differing_entry(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
     matrix: DifferenceMatrix,
@@ -249,7 +249,7 @@ def _list_partial_requests(
 
 
 def _check_other_requests(
-    fixture: FmuTrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable],
+    fixture: TrialFixture, instance: FmuInstance, unknowns: Sequence[DescribedVariable],
     knowns: Sequence[DescribedVariable],
     rows: Sequence[Sequence[float]], rule_and_mode: tuple[str, str], *, in_parts: bool,
 ) -> Iterator[RuleViolation]:  # fmt: skip
@@ -323,7 +323,7 @@ def _bound_deviations(
     return [tolerance * magnitude + 1e-11 * noise for magnitude, noise in zip(magnitudes, noise_levels, strict=True)]
 
 
-def _provides_derivatives(fixture: FmuTrialFixture) -> bool:
+def _provides_derivatives(fixture: TrialFixture) -> bool:
     """Return whether the FMU offers directional or adjoint derivatives."""
     return any(
         fixture.flag(name)
@@ -332,7 +332,7 @@ def _provides_derivatives(fixture: FmuTrialFixture) -> bool:
 
 
 @register_trial("derivatives in Continuous-Time Mode", *PARTIAL_DERIVATIVE_RULES, interfaces=("ModelExchange",))
-def try_partial_derivatives_in_continuous_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_partial_derivatives_in_continuous_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check outputs and derivatives by states and inputs."""
     variables = [
         variable.variable
@@ -377,7 +377,7 @@ def try_partial_derivatives_in_continuous_mode(fixture: FmuTrialFixture) -> Iter
 
 
 def _check_near_random_point(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
@@ -398,7 +398,7 @@ def _check_near_random_point(
 
 
 def _check_at_point(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: FmuEvaluationPoint,
     unknowns: Sequence[DescribedVariable],
@@ -437,7 +437,7 @@ def _check_at_point(
 
 
 @register_trial("derivatives in Initialization Mode", *PARTIAL_DERIVATIVE_RULES)
-def try_partial_derivatives_at_initialization(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_partial_derivatives_at_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check initial unknowns by knowns of that mode, where dependencies are declared."""
     entries = [
         item

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from mb2fmu.audit.audit_reference_run import AuditReferenceRun, RecordedReferenceTable
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, abbreviate_name_list
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -33,7 +33,7 @@ MAX_STEPS_PER_RUN = 5000
 
 
 @register_trial("repeating the recorded run", REFERENCE_RULE, weight=2.0)
-def try_recorded_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_recorded_run(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check the columns of the reference, each within a band about it."""
     recorded = fixture.recorded
     if recorded is None:
@@ -68,7 +68,7 @@ def try_recorded_run(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 def _repeat_run(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     recorded: AuditReferenceRun,
     variables: Sequence[DescribedVariable],
     by_name: dict[str, DescribedVariable],
@@ -94,7 +94,7 @@ def _repeat_run(
 
 
 def _run_steps(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     variables: Sequence[DescribedVariable],
     inputs: _RecordedInputs,
@@ -177,7 +177,7 @@ class _RecordedInputs:
 
 
 def _find_deviations(
-    fixture: FmuTrialFixture, recorded: AuditReferenceRun, variables: Sequence[DescribedVariable], run: RecordedTrialRun
+    fixture: TrialFixture, recorded: AuditReferenceRun, variables: Sequence[DescribedVariable], run: RecordedTrialRun
 ) -> Iterator[tuple[DescribedVariable, str]]:
     """Yield columns that leave the band, and the time of their largest departure."""
     times = recorded.reference.times

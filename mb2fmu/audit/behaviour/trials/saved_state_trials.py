@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -34,23 +34,23 @@ MAX_STEPS_PER_RUN = 120
 """Communication steps from a kept state on."""
 
 
-def _count_steps_after_state(fixture: FmuTrialFixture) -> int:
+def _count_steps_after_state(fixture: TrialFixture) -> int:
     """Return communication steps after the saved state: to the end of the run, with its later events."""
     return max(1, min(MAX_STEPS_PER_RUN, fixture.affordable_step_count - _count_steps_to_state(fixture)))
 
 
-def _count_steps_to_state(fixture: FmuTrialFixture) -> int:
+def _count_steps_to_state(fixture: TrialFixture) -> int:
     """Return communication steps up to the saved state."""
     return max(1, min(3, fixture.affordable_step_count - 1), min(fixture.affordable_step_count // 2, MAX_STEPS_PER_RUN))
 
 
-def _state_capabilities(fixture: FmuTrialFixture) -> tuple[bool, bool]:
+def _state_capabilities(fixture: TrialFixture) -> tuple[bool, bool]:
     """Return whether the FMU keeps states, and whether it serializes them."""
     state_word = "state" if fixture.description.version == 2 else "State"
     return fixture.can_save_states, fixture.flag(f"canSerializeFMU{state_word}")
 
 
-def _run_from_state(fixture: FmuTrialFixture, instance: FmuInstance, start: float) -> RecordedTrialRun:
+def _run_from_state(fixture: TrialFixture, instance: FmuInstance, start: float) -> RecordedTrialRun:
     """Return more of the motion from a state on, values at its start first."""
     variables = fixture.variables_to_try
     if fixture.interface == "CoSimulation":
@@ -70,13 +70,13 @@ def _run_from_state(fixture: FmuTrialFixture, instance: FmuInstance, start: floa
     return run
 
 
-def _run_to_state(fixture: FmuTrialFixture, instance: FmuInstance) -> float:
+def _run_to_state(fixture: TrialFixture, instance: FmuInstance) -> float:
     """Move to the middle of the run, with inputs that move."""
     run_with_excitation(fixture, instance, (), steps=_count_steps_to_state(fixture), tolerance=1e-4)
     return fixture.start + _count_steps_to_state(fixture) * fixture.step
 
 
-def _change_inputs_and_parameters(fixture: FmuTrialFixture, instance: FmuInstance) -> None:
+def _change_inputs_and_parameters(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Set other inputs and tunable parameters of all types, which a restored state must take back."""
     variables = [
         candidate for candidate in fixture.variables_to_try
@@ -100,7 +100,7 @@ INITIAL_TOLERANCE_SHARE = 1e-3
 
 
 def _compare_runs(
-    fixture: FmuTrialFixture, rule: str, runs: tuple[RecordedTrialRun, RecordedTrialRun], situation: str
+    fixture: TrialFixture, rule: str, runs: tuple[RecordedTrialRun, RecordedTrialRun], situation: str
 ) -> Iterator[RuleViolation]:
     """Yield the first difference: an error if it is visible, a warning if only last digits differ."""
     first, second = runs
@@ -135,7 +135,7 @@ def _compare_runs(
 
 
 @register_trial("going back to a state", "state.roundtrip", "state.free", "state.bits")
-def try_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check save, continue, restore, continue; also with other inputs, parameters and modes in between."""
     if not _state_capabilities(fixture)[0]:
         for rule in ("state.roundtrip", "state.free", "state.bits"):
@@ -171,7 +171,7 @@ def try_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("getting a state into the memory of an earlier one", "state.roundtrip")
-def try_overwriting_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_overwriting_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that saving into an existing copy replaces it, as importers do at each step."""
     if not _state_capabilities(fixture)[0]:
         return
@@ -196,14 +196,14 @@ def try_overwriting_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViolat
         yield RuleViolation("state.roundtrip", message, fixture.interface)
 
 
-def _compute_everything(fixture: FmuTrialFixture, instance: FmuInstance) -> None:
+def _compute_everything(fixture: TrialFixture, instance: FmuInstance) -> None:
     """Read all variables: what an FMU keeps of computed values must not survive the setting of a state."""
     with suppress(RefusedCallError):
         instance.get(fixture.variables_to_try)
 
 
 @register_trial("a state of Initialization Mode", "state.roundtrip", "state.serialize")
-def try_state_of_initialization(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_state_of_initialization(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a state saved before the initialization ends has what was set by then, and nothing set later.
 
     Neither may it have the start values of the description, wherever it is restored.
@@ -251,7 +251,7 @@ STEPS_TO_STATE = 2
 
 
 def _observe_restored(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     move_to_state: Callable[[FmuInstance], None],
     move_elsewhere: Callable[[FmuInstance], None],
     observe: Callable[[FmuInstance], Observation],
@@ -286,7 +286,7 @@ def _observe_restored(
 
 
 @register_trial("the stop time of a state", "state.roundtrip", "state.serialize", interfaces=CO_SIMULATION)
-def try_stop_time_of_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_stop_time_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a restored state makes, or refuses, a step beyond the stop time as the saved one does."""
     stop_time = fixture.start + STEPS_TO_STATE * fixture.step
     for saved_stop, other_stop in ((stop_time, None), (None, stop_time)):
@@ -308,13 +308,13 @@ def try_stop_time_of_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViola
                 return
 
 
-def _step_to_stop_time(fixture: FmuTrialFixture, instance: FmuInstance, *, stop_time: float | None) -> None:
+def _step_to_stop_time(fixture: TrialFixture, instance: FmuInstance, *, stop_time: float | None) -> None:
     """Initialize, with or without a stop time, and step to where it is."""
     enter_step_mode(fixture, instance, stop_time)
     run_co_simulation(fixture, instance, (), steps=STEPS_TO_STATE, include_start=False)
 
 
-def _makes_step(fixture: FmuTrialFixture, instance: FmuInstance, *, time: float) -> bool:
+def _makes_step(fixture: TrialFixture, instance: FmuInstance, *, time: float) -> bool:
     """Return whether a step from a time on succeeds."""
     return instance.do_step(time, fixture.step).status in {OK, WARNING}
 
@@ -323,7 +323,7 @@ SAVED_TOLERANCE, OTHER_TOLERANCE = 1e-4, 1e-8
 
 
 @register_trial("the tolerance of a state", "state.roundtrip", "state.serialize", interfaces=CO_SIMULATION)
-def try_tolerance_of_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_tolerance_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that a restored state goes on by the tolerance of its own run, not by that of where it is restored.
 
     Bit for bit: only where the same tolerance gives the same bits, other bits say that the tolerance is another one.
@@ -351,13 +351,13 @@ def try_tolerance_of_saved_state(fixture: FmuTrialFixture) -> Iterator[RuleViola
             return
 
 
-def _step_with_tolerance(fixture: FmuTrialFixture, instance: FmuInstance, *, tolerance: float) -> None:
+def _step_with_tolerance(fixture: TrialFixture, instance: FmuInstance, *, tolerance: float) -> None:
     """Initialize with a tolerance, and make some steps."""
     fixture.initialize(instance, tolerance=tolerance)
     run_co_simulation(fixture, instance, (), steps=STEPS_TO_STATE, include_start=False)
 
 
-def _move_to_other_point(fixture: FmuTrialFixture, instance: FmuInstance, step_number: int) -> None:
+def _move_to_other_point(fixture: TrialFixture, instance: FmuInstance, step_number: int) -> None:
     """Do a step, or move to another point."""
     begin_time = fixture.start + (step_number - 1) * fixture.step
     if fixture.interface == "CoSimulation":
@@ -372,7 +372,7 @@ def _move_to_other_point(fixture: FmuTrialFixture, instance: FmuInstance, step_n
 OTHER_START = "a state was set where the instance had been initialized with other parameters"
 
 
-def _restart_with_other_parameters(fixture: FmuTrialFixture, instance: FmuInstance) -> bool:
+def _restart_with_other_parameters(fixture: TrialFixture, instance: FmuInstance) -> bool:
     """Reset, and begin with other parameters; return whether that is possible."""
     initial_values = choose_excited_run_values(fixture, 1)
     if not initial_values:
@@ -385,7 +385,7 @@ def _restart_with_other_parameters(fixture: FmuTrialFixture, instance: FmuInstan
 
 
 @register_trial("a state as bytes", "state.serialize", "state.bits")
-def try_serialized_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_serialized_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check serialization: restore in a new instance that began otherwise, and continue there."""
     if not all(_state_capabilities(fixture)) or fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
         fixture.mark_inapplicable("state.serialize", "it cannot serialize its state, or there can be only one instance")
@@ -411,7 +411,7 @@ def try_serialized_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 def _check_deserialized_state(
-    fixture: FmuTrialFixture, data: bytes, state_time: float, first_run: RecordedTrialRun
+    fixture: TrialFixture, data: bytes, state_time: float, first_run: RecordedTrialRun
 ) -> Iterator[RuleViolation]:
     """Check that a new instance continues the motion from the serialized state of another one."""
     with fixture.open_instance(name=b"heir") as new_instance:
@@ -428,7 +428,7 @@ def _check_deserialized_state(
 
 
 @register_trial("freeing no state", "state.free", crash_rule="state.free")
-def try_freeing_null_state(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_freeing_null_state(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that freeing a null pointer is ignored."""
     if _state_capabilities(fixture)[0]:
         with fixture.open_instance() as instance:

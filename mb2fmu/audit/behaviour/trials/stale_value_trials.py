@@ -10,7 +10,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -38,7 +38,7 @@ def _agree(first: Value, second: Value) -> bool:
     return have_same_bits(first, second)
 
 
-def _read_in_order(fixture: FmuTrialFixture, instance: FmuInstance, order: int) -> list[Value]:
+def _read_in_order(fixture: TrialFixture, instance: FmuInstance, order: int) -> list[Value]:
     """Return everything that can be evaluated, in one of several orders."""
     variables = list(fixture.variables_to_try)
 
@@ -62,7 +62,7 @@ def _read_in_order(fixture: FmuTrialFixture, instance: FmuInstance, order: int) 
     return [*vector_values, *instance.get(variables)]
 
 
-def _list_quantity_names(fixture: FmuTrialFixture) -> list[str]:
+def _list_quantity_names(fixture: TrialFixture) -> list[str]:
     """Return the names of the values that `_read_in_order` returns: derivatives, event indicators, variables."""
     return [
         *(f"derivative {index + 1}" for index in range(fixture.n_states)),
@@ -72,7 +72,7 @@ def _list_quantity_names(fixture: FmuTrialFixture) -> list[str]:
 
 
 @register_trial("changing one thing at a time", "exchange.pure", interfaces=MODEL_EXCHANGE)
-def try_values_follow_changes(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_follow_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check changes of time, states and single inputs, back and forth, against a new instance at the same point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -97,7 +97,7 @@ def try_values_follow_changes(fixture: FmuTrialFixture) -> Iterator[RuleViolatio
 
 
 def _change_point(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     instance: FmuInstance,
     point: FmuEvaluationPoint,
     target: FmuEvaluationPoint,
@@ -119,7 +119,7 @@ def _change_point(
     return FmuEvaluationPoint(point.time, point.states, input_values), f'setting "{variable.name}"'
 
 
-def _read_from_new_instance(fixture: FmuTrialFixture, point: FmuEvaluationPoint) -> list[Value]:
+def _read_from_new_instance(fixture: TrialFixture, point: FmuEvaluationPoint) -> list[Value]:
     """Return the values of a new instance at a point."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)
@@ -128,7 +128,7 @@ def _read_from_new_instance(fixture: FmuTrialFixture, point: FmuEvaluationPoint)
 
 
 @register_trial("reading after setting in Initialization Mode", "value.stale")
-def try_values_after_single_changes(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_after_single_changes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check values after each single change against a new instance in which all was set before reading."""
     knowns = [*list_parameters_and_exact_starts(fixture), *list_freely_settable_inputs(fixture)]
     unknowns = [
@@ -159,7 +159,7 @@ def try_values_after_single_changes(fixture: FmuTrialFixture) -> Iterator[RuleVi
 
 
 def _compare_with_new_instance(
-    fixture: FmuTrialFixture,
+    fixture: TrialFixture,
     values: dict[DescribedVariable, Value],
     unknowns: Sequence[DescribedVariable],
     read_values: list[Value],

@@ -10,7 +10,7 @@ from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import iterate_excited_run
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError
@@ -29,7 +29,7 @@ UNUSUAL_BYTES = (b"", b"\0", b"a\0b", b"\xff\0\x80", b"\x07", bytes(range(256)),
 
 
 @register_trial("texts and bytes with unusual contents", "value.set", crash_rule="value.set")
-def try_unusual_strings_and_bytes(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_unusual_strings_and_bytes(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check texts and bytes of unusual contents: empty, short after long, of other letters; refusals are allowed."""
     variables = fixture.settable_texts
     if not variables:
@@ -64,7 +64,7 @@ def _integer_range(type_name: str) -> tuple[int, int]:
     return (0, 2 ** int(bits) - 1) if type_name.startswith("U") else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)
 
 
-def _list_extreme_values(fixture: FmuTrialFixture, variable: DescribedVariable) -> Iterator[float | int]:
+def _list_extreme_values(fixture: TrialFixture, variable: DescribedVariable) -> Iterator[float | int]:
     """Yield the ends of an integer range and their neighbours, or small fractions; nothing for other types."""
     low, high = _integer_range(variable.type)
     if high:
@@ -78,7 +78,7 @@ def _list_extreme_values(fixture: FmuTrialFixture, variable: DescribedVariable) 
 
 
 @register_trial("numbers at the ends of their types", "value.set", crash_rule="value.extreme")
-def try_extreme_integers(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_extreme_integers(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that all bits of whole numbers, and small fractions, are taken up; refusals are allowed."""
     variables = [
         candidate
@@ -103,7 +103,7 @@ def try_extreme_integers(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("a refusal where there is no logger", "life.crash", crash_rule="life.crash")
-def try_without_logger(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_without_logger(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3 instances without a logger."""
     if fixture.description.version == 2:
         return
@@ -117,7 +117,7 @@ def try_without_logger(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("messages of categories that are off", "log.setting")
-def try_single_log_category(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_single_log_category(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that with one log category on, messages of others are errors only.
 
     FMI 2 has a name for all of them (2.2.4): with ``logAll`` on, any may come.
@@ -147,7 +147,7 @@ def try_single_log_category(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
 
 
 @register_trial("an instance of the other interface beside it", "life.several", interfaces=CO_SIMULATION)
-def try_both_interface_types(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_both_interface_types(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that Model Exchange and Co-Simulation of one FMU do not disturb each other in one process."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or fixture.flag("canBeInstantiatedOnlyOncePerProcess"):
@@ -169,7 +169,7 @@ def try_both_interface_types(fixture: FmuTrialFixture) -> Iterator[RuleViolation
         yield RuleViolation("life.several", message, fixture.interface)
 
 
-def _run_beside(fixture: FmuTrialFixture, model_exchange: FmuTrialFixture | None) -> RecordedTrialRun | None:
+def _run_beside(fixture: TrialFixture, model_exchange: TrialFixture | None) -> RecordedTrialRun | None:
     """Do a short run; a second instance is made after this one if its fixture is given. None if it is refused."""
     other_instance: FmuInstance | None = None
     with fixture.open_instance(name=b"one") as instance:
@@ -187,14 +187,14 @@ def _run_beside(fixture: FmuTrialFixture, model_exchange: FmuTrialFixture | None
 
 
 @register_trial("a run with messages switched off", "life.repeat")
-def try_motion_without_logging(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_motion_without_logging(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that switching messages off does not change the motion."""
     instance_makers = (partial(fixture.open_instance, logging=enabled) for enabled in (True, False))
     yield from _compare_two_instances(fixture, instance_makers, "messages are switched off")
 
 
 @register_trial("steps with the other flag of states", "life.repeat", interfaces=CO_SIMULATION)
-def try_no_prior_state_flag(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_no_prior_state_flag(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that noSetFMUStatePriorToCurrentPoint does not change the motion."""
     if fixture.can_save_states:
         instance_makers = (partial(_open_with_step_flag, fixture, flag) for flag in (1, 0))
@@ -202,7 +202,7 @@ def try_no_prior_state_flag(fixture: FmuTrialFixture) -> Iterator[RuleViolation]
 
 
 @contextmanager
-def _open_with_step_flag(fixture: FmuTrialFixture, flag: int) -> Iterator[FmuInstance]:
+def _open_with_step_flag(fixture: TrialFixture, flag: int) -> Iterator[FmuInstance]:
     """Return an instance whose steps have this value of noSetFMUStatePriorToCurrentPoint."""
     with fixture.open_instance() as instance:
         instance.no_set_state_before = flag
@@ -210,9 +210,7 @@ def _open_with_step_flag(fixture: FmuTrialFixture, flag: int) -> Iterator[FmuIns
 
 
 def _compare_two_instances(
-    fixture: FmuTrialFixture,
-    instance_makers: Iterable[Callable[[], AbstractContextManager[FmuInstance]]],
-    situation: str,
+    fixture: TrialFixture, instance_makers: Iterable[Callable[[], AbstractContextManager[FmuInstance]]], situation: str
 ) -> Iterator[RuleViolation]:
     """Check that two instances move alike; ``situation`` says how the second one differs."""
     runs = []

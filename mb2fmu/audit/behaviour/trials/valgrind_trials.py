@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values, run_with_excitation
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE, register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError
@@ -27,7 +27,7 @@ MAX_FINDINGS = 5
 
 
 @register_trial(VALGRIND_TITLE, MEMORY_RULE, crash_rule=MEMORY_RULE, timeout_rule="life.crash", hosts=(VALGRIND,))
-def try_under_valgrind(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_under_valgrind(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check an ordinary run, runs with other values, saved states and derivatives, by valgrind's report."""
     end_time = time.monotonic() + TIME_SHARE * fixture.effort
     fixture.step_count = min(fixture.affordable_step_count, MAX_VALGRIND_STEPS)
@@ -44,7 +44,7 @@ def try_under_valgrind(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
         yield RuleViolation(MEMORY_RULE, error)  # of the library: all interface types run in one process
 
 
-def _list_actions(fixture: FmuTrialFixture) -> Iterator[Callable[[], object]]:
+def _list_actions(fixture: TrialFixture) -> Iterator[Callable[[], object]]:
     """Yield the runs under valgrind: one step, saved states, a whole run, excited runs."""
     yield partial(_run_and_reset, fixture, 1)
     if fixture.can_save_states:
@@ -55,7 +55,7 @@ def _list_actions(fixture: FmuTrialFixture) -> Iterator[Callable[[], object]]:
         yield partial(_run_excited, fixture, 1)
 
 
-def _run_and_reset(fixture: FmuTrialFixture, steps: int) -> None:
+def _run_and_reset(fixture: TrialFixture, steps: int) -> None:
     """Run so many steps, terminate and reset."""
     with fixture.open_instance() as instance:
         run_as_interface_type(fixture, instance, fixture.variables_to_try, steps=steps)
@@ -63,7 +63,7 @@ def _run_and_reset(fixture: FmuTrialFixture, steps: int) -> None:
         instance.reset()
 
 
-def _run_excited(fixture: FmuTrialFixture, number: int) -> None:
+def _run_excited(fixture: TrialFixture, number: int) -> None:
     """Run with the parameters of this number and moving inputs."""
     with fixture.open_instance() as instance:
         run_with_excitation(
@@ -71,7 +71,7 @@ def _run_excited(fixture: FmuTrialFixture, number: int) -> None:
         )
 
 
-def _save_and_restore_state(fixture: FmuTrialFixture) -> None:
+def _save_and_restore_state(fixture: TrialFixture) -> None:
     """Keep a state, restore it, read everything and free it."""
     with fixture.open_instance() as instance:
         fixture.initialize(instance)

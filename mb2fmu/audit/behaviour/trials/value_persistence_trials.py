@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
@@ -26,7 +26,7 @@ RELATIVE_DISTANCE = 0.3
 
 
 @register_trial("values at their bounds", "value.set")
-def try_values_at_bounds(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_at_bounds(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values above and below the start, and at the bounds, are read back where they are taken."""
     variables = fixture.select_scalars("parameter", "input")
     with fixture.open_instance() as instance:
@@ -48,7 +48,7 @@ def try_values_at_bounds(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
                 instance.try_set(variable, start)
 
 
-def _list_values_to_set(fixture: FmuTrialFixture, variable: DescribedVariable) -> list[float]:
+def _list_values_to_set(fixture: TrialFixture, variable: DescribedVariable) -> list[float]:
     """Return values on both sides of the start, and the bounds that the description gives."""
     start = fixture.start_value(variable)
     centre = start if isinstance(start, float) and math.isfinite(start) else 0.0
@@ -63,7 +63,7 @@ def _list_values_to_set(fixture: FmuTrialFixture, variable: DescribedVariable) -
 
 
 @register_trial("inputs over a whole run", "value.set")
-def try_input_persistence(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_input_persistence(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that inputs that are set once stay so to the end: at events, too, they are the importer's."""
     input_values = {
         candidate: value
@@ -90,7 +90,7 @@ def try_input_persistence(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("Configuration Mode without a change", "value.structural")
-def try_values_after_configuration_mode(fixture: FmuTrialFixture) -> Iterator[RuleViolation]:
+def try_values_after_configuration_mode(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values set before Configuration Mode are there behind it, where no size was changed in it."""
     if fixture.description.version != 3 or not list_array_size_parameters(fixture):
         return
@@ -120,7 +120,7 @@ def try_values_after_configuration_mode(fixture: FmuTrialFixture) -> Iterator[Ru
 
 
 def _read_after_setting(
-    fixture: FmuTrialFixture, values: dict[DescribedVariable, Value], *, configure: bool
+    fixture: TrialFixture, values: dict[DescribedVariable, Value], *, configure: bool
 ) -> list[Value]:
     """Return values in Initialization Mode that were set before it."""
     with fixture.open_instance() as instance:

@@ -11,7 +11,7 @@ import ball
 import pytest
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import FmuTrialFixture
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_model_exchange_integration
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_runge_kutta_library
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
@@ -22,7 +22,7 @@ from mb2fmu.audit.description.description_import import parse_model_description
 SLOPES = "    ball_slopes(&b->s, b->s.h, b->s.v, &dx[0], &dx[1]);\n"
 
 
-def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: str = "") -> FmuTrialFixture:
+def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: str = "") -> TrialFixture:
     """A ball in Model Exchange, with one place of its sources changed."""
     path = folder / f"ball{compiled}.so"
     path.write_bytes(ball.library(version, old, new))
@@ -33,10 +33,10 @@ def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: s
         trial_budget=TrialTimeBudget(SharedMemoryChannel(folder / "channel")),
         stage_library=ctypes.CDLL(str(stages)) if compiled else None,
     )  # fmt: skip
-    return FmuTrialFixture(library, "ModelExchange", folder)
+    return TrialFixture(library, "ModelExchange", folder)
 
 
-def run(stage: FmuTrialFixture) -> RecordedTrialRun:
+def run(stage: TrialFixture) -> RecordedTrialRun:
     with stage.open_instance() as instance:
         return run_model_exchange(stage, instance, stage.variables_to_try, tolerance=1e-8)
 
