@@ -29,7 +29,7 @@ import sympy as sm
 
 from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.event_integration import LocatedEvent

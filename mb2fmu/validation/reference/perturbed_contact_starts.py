@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
