@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies import trajectory_files
-from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
+from mb2fmu.analysis.studies.resolved_study_plan import ResolvedStudy
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import StudyCaseRunTime
 from mb2fmu.analysis.studies.trajectory_files import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
+from mb2fmu.analysis.studies.resolved_study_plan import ResolvedStudy
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseRunSettings
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.package.atomic_publishing import make_unpublished_folder

@@ -15,7 +15,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.script_import.script_run import run_script
+from mb2fmu.model.script_import.observed_script_run import run_script
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts_mechanics_source import get_method_of_joints_method

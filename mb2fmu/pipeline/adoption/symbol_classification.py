@@ -18,8 +18,8 @@ from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, colle
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.integrator_observation import ScriptIntegratorCallRecord
 from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
+from mb2fmu.model.script_import.observed_script_run import ScriptRun
 from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin
-from mb2fmu.model.script_import.script_run import ScriptRun
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.script_value_selection import ScriptNumbersBySymbol
 from mb2fmu.pipeline.adoption.unit_inference import InferredUnits, infer_units

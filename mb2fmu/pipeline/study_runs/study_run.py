@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mb2fmu.analysis.studies.resolved_study import InputSignal, ResolvedStudy, resolve_study_names
+from mb2fmu.analysis.studies.resolved_study_plan import InputSignal, ResolvedStudy, resolve_study_names
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessStudyCaseEngine,

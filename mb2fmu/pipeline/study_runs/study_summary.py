@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.resolved_study import ResolvedStudy
+from mb2fmu.analysis.studies.resolved_study_plan import ResolvedStudy
 from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
 from mb2fmu.analysis.studies.study_result_store import INPUTS_FILE
 from mb2fmu.report.figures.study_figures import (

@@ -30,7 +30,7 @@ import sympy as sm
 
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.comparison.output_formula_comparison import choose_comparison_instants
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 

@@ -25,7 +25,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Load, PathwayLoad, TorqueLoad, VectorTerms
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kinematic_quantities
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun

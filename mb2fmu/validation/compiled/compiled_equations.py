@@ -22,7 +22,7 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import C_PRELUDE, CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.c_structures import array_address
 from mb2fmu.validation.compiled.mechanism_c_tables import MechanismCTables
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlan, EvaluationPlanStep
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlan, EvaluationPlanStep
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
 FIRST_SOLVE_NUMBER = 2  # 0 and 1 are the dependent speeds and the accelerations

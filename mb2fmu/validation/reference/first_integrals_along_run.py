@@ -22,7 +22,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.assembly.conserved_quantities import ConservedQuantities, PotentialFunction
 from mb2fmu.mechanics.mechanism.assembly.lagrangian_conserved_quantities import LagrangianConservedQuantities
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION, ROUND_OFF_ALLOWANCE

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlanner
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlanner
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
-from mb2fmu.validation.evaluation_plans.expression_plan import SingularReferenceMatrixError
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import SingularReferenceMatrixError
 
 Floats = npt.NDArray[np.float64]
 SlopeFunction = Callable[[float, Floats], Floats]

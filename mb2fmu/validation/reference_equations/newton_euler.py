@@ -19,7 +19,11 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import free_parameter_values
 from mb2fmu.model.scales.characteristic_units import typical_motion_magnitudes
-from mb2fmu.validation.evaluation_plans.expression_plan import EvaluationPlan, EvaluationPlanner, solve_linear_system
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import (
+    EvaluationPlan,
+    EvaluationPlanner,
+    solve_linear_system,
+)
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity, evaluate_kinematic_quantities
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations, ObservedExpressions
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions

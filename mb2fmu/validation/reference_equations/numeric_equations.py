@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import NoCExpressionError
 from mb2fmu.validation.compiled.compiled_equations import CompiledEquations, CompiledFunctionError, EquationSizes
-from mb2fmu.validation.evaluation_plans.expression_plan import (
+from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import (
     EvaluationPlan,
     EvaluationPlanner,
     make_singular_matrix_error,

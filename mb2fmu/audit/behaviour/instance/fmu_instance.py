@@ -31,13 +31,13 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     UpdateDiscreteStatesResult,
     Value,
 )
+from mb2fmu.audit.behaviour.instance.fmu_log_messages import LoggedMessages, make_printf_logger
 from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
     MAX_READ_PLANS,
     GroupedReadPlan,
     SameTypeVariableGroup,
     make_value_reference_array,
 )
-from mb2fmu.audit.behaviour.instance.logged_messages import LoggedMessages, make_printf_logger
 from mb2fmu.audit.description.description_records import DescribedVariable
 
 STEP_STATUS_KIND, LAST_SUCCESSFUL_TIME_KIND, TERMINATED_STATUS_KIND = 0, 2, 3

@@ -13,9 +13,9 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    TrialFixture,
     InstantiationError,
     TerminateSimulationError,
+    TrialFixture,
     have_same_bits,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial

@@ -16,8 +16,8 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
-    TrialFixture,
     TerminateSimulationError,
+    TrialFixture,
     abbreviate_name_list,
     are_all_finite,
     have_same_bits,

@@ -18,7 +18,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import ERROR, FATAL, OK, WARNING, RefusedCallError
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
+from mb2fmu.audit.behaviour.instance.fmu_log_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.description.binary_rules import list_required_exports
 from mb2fmu.audit.rules_and_findings import RuleViolation

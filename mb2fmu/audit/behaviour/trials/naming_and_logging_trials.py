@@ -10,7 +10,7 @@ from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import find_first_run_difference, run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, format_fmi_status
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
-from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging
+from mb2fmu.audit.behaviour.instance.fmu_log_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
 from mb2fmu.audit.rules_and_findings import RuleViolation
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import sobol_indices as scipys
 from scipy.stats import uniform
 
-from mb2fmu.analysis.studies.resolved_study import VariedQuantityValues, sample_study_cases
+from mb2fmu.analysis.studies.resolved_study_plan import VariedQuantityValues, sample_study_cases
 from mb2fmu.analysis.studies.sensitivity_indices import estimate_sobol_indices
 from mb2fmu.analysis.studies.study_plan import read_study_plan
 from mb2fmu.errors import AnalysisError

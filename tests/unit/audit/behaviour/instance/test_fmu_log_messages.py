@@ -9,7 +9,7 @@ from pathlib import Path
 import ball
 import pytest
 
-from mb2fmu.audit.behaviour.instance.logged_messages import find_messages_without_logging, make_printf_logger
+from mb2fmu.audit.behaviour.instance.fmu_log_messages import find_messages_without_logging, make_printf_logger
 
 SOURCE = """
 typedef void (*logger_t)(void *, const char *, int, const char *, const char *, ...);

@@ -15,7 +15,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load, read_script
-from mb2fmu.model.script_import.script_run import run_script
+from mb2fmu.model.script_import.observed_script_run import run_script
 
 
 def written(folder: Path, text: str, name: str = "pendulum.py") -> Path:
