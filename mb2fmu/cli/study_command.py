@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
-from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, REDUCTION_KINDS, SAMPLING_METHODS
+from mb2fmu.analysis.studies.study_plan_words import CROSSING_DIRECTIONS, REDUCTION_KINDS, SAMPLING_METHODS
 from mb2fmu.cli.command_options import (
     add_quiet_and_debug_options,
     combine_click_options,

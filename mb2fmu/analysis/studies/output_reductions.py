@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.analysis.studies.study_plan import CROSSING_DIRECTIONS, Direction
+from mb2fmu.analysis.studies.study_plan_words import CROSSING_DIRECTIONS, Direction
 
 Floats = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseResultColumn, StudyCaseRunSettings
-from mb2fmu.analysis.studies.study_plan import MAX_CASES, Method, StudyPlan, StudyResultRequest, Value, VariedQuantity
+from mb2fmu.analysis.studies.study_plan import MAX_CASES, StudyPlan, StudyResultRequest, Value, VariedQuantity
+from mb2fmu.analysis.studies.study_plan_words import Method
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
 from mb2fmu.model.value_overrides import parse_value_in_unit

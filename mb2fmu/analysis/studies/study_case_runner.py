@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 
 from mb2fmu.analysis.studies.output_reductions import find_level_crossings
-from mb2fmu.analysis.studies.study_plan import Direction, Take
+from mb2fmu.analysis.studies.study_plan_words import Direction, Take
 from mb2fmu.fmu.runner.fmpy_instances import FMI_STATUS_NAMES, INSTANCE_CLASSES, FmuMessageLog
 
 Floats = npt.NDArray[np.float64]

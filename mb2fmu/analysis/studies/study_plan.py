@@ -8,17 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from mb2fmu.analysis.studies.study_plan_words import (
+    CROSSING_DIRECTIONS,
+    REDUCTION_KINDS,
+    SAMPLING_METHODS,
+    Direction,
+    Method,
+    Take,
+)
 from mb2fmu.errors import AnalysisError, Fault
 
-Method = Literal["grid", "latin-hypercube", "sobol", "table"]
-Take = Literal["end", "largest", "smallest", "mean", "rms", "first-crossing"]
 Format = Literal["parquet", "zarr"]
-Direction = Literal["either", "rising", "falling"]
 Value = float | str
 
-SAMPLING_METHODS: tuple[Method, ...] = ("grid", "latin-hypercube", "sobol", "table")
-REDUCTION_KINDS: tuple[Take, ...] = ("end", "largest", "smallest", "mean", "rms", "first-crossing")
-CROSSING_DIRECTIONS: tuple[Direction, ...] = ("either", "rising", "falling")
 WORST_ENDS = ("largest", "smallest")
 MAX_CASES = 100_000_000
 _PLAN_KEYS = (

@@ -9,18 +9,25 @@ Promises: exact derivatives (no differences), of every result that the program h
 Must not: know SymPy, mechanics, or FMI.
 """
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
-    MAX_JACOBIAN_OPERATIONS,
-    ProgramWithDerivatives,
-    add_fmu_derivatives,
-)
-from mb2fmu.compiler.derivatives.forward_derivatives import (
-    SparseJacobianEntryPoint,
-    differentiate_forward,
-    form_jacobian,
-)
-from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
-from mb2fmu.compiler.derivatives.variational_equations import add_variational_jacobian, add_variational_states
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+        MAX_JACOBIAN_OPERATIONS,
+        ProgramWithDerivatives,
+        add_fmu_derivatives,
+    )
+    from mb2fmu.compiler.derivatives.forward_derivatives import (
+        SparseJacobianEntryPoint,
+        differentiate_forward,
+        form_jacobian,
+    )
+    from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
+    from mb2fmu.compiler.derivatives.variational_equations import add_variational_jacobian, add_variational_states
 
 __all__ = [
     "MAX_JACOBIAN_OPERATIONS",
@@ -33,3 +40,13 @@ __all__ = [
     "differentiate_reverse",
     "form_jacobian",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "fmu_derivative_entries": "MAX_JACOBIAN_OPERATIONS ProgramWithDerivatives add_fmu_derivatives",
+        "forward_derivatives": "SparseJacobianEntryPoint differentiate_forward form_jacobian",
+        "reverse_derivatives": "differentiate_reverse",
+        "variational_equations": "add_variational_jacobian add_variational_states",
+    },
+)

@@ -10,13 +10,16 @@ Promises: a program without switches and events is returned as it is, the same o
 Must not: know how modes change; the fixed part of the FMU does that (``fmu/emit_c/runtime/events.c``).
 """
 
-from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_friction_signs
-from mb2fmu.compiler.events.switch_to_mode_conversion import (
-    ProgramSwitch,
-    SwitchKind,
-    convert_switches_to_modes,
-    list_program_switches,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_friction_signs
+    from mb2fmu.compiler.events.program_switches import ProgramSwitch, SwitchKind, list_program_switches, needs_modes
+    from mb2fmu.compiler.events.switch_to_mode_conversion import convert_switches_to_modes
 
 __all__ = [
     "SLIP_ENTRY",
@@ -24,5 +27,15 @@ __all__ = [
     "SwitchKind",
     "convert_switches_to_modes",
     "list_program_switches",
+    "needs_modes",
     "remove_friction_signs",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "friction_sign_removal": "SLIP_ENTRY remove_friction_signs",
+        "program_switches": "ProgramSwitch SwitchKind list_program_switches needs_modes",
+        "switch_to_mode_conversion": "convert_switches_to_modes",
+    },
+)

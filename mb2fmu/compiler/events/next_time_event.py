@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 
-NEXT_TIME_EVENT_ENTRY = "next_time_event"
 _DELAY_RATIO = 2.0**-49
 """By how much an instant is announced later, in parts of |t| and of |b/a|: eight units of round-off."""
 

@@ -21,16 +21,21 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from mb2fmu.compiler.events.branch_domain_extension import BranchDomainExtension
 from mb2fmu.compiler.events.next_time_event import (
-    NEXT_TIME_EVENT_ENTRY,
     LinearTimeFunction,
     TimeLinearityAnalysis,
     form_next_event_time,
 )
 from mb2fmu.compiler.events.node_linear_combinations import NodeLinearCombinations
+from mb2fmu.compiler.events.program_switches import (
+    MEMORY_LABEL_PREFIXES,
+    NEXT_TIME_EVENT_ENTRY,
+    ProgramSwitch,
+    SwitchKind,
+    find_motion_switches,
+)
 from mb2fmu.compiler.events.sliding_modes import SlidingModeSystem, form_sliding_mode_system
 from mb2fmu.compiler.events.switch_guarded_powers import SwitchGuardedPowerFinder
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -38,18 +43,6 @@ from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes, prune_program
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 
-SwitchKind = Literal["relation", "steps", "sticking", "condition", "ticks"]
-
-_MOTION_ENTRIES = (
-    "rhs",
-    "position",
-    "velocity",
-    "acceleration",
-    "dependent_speeds",
-    "accelerations",
-    "conditions",
-    "resets",
-)
 DEAD_CENTRE_RATIO = 1e4
 """Times what a sign can hold, that would be needed to hold it: nothing has brought it to rest."""
 
@@ -67,44 +60,6 @@ _SEPARATELY_COPIED_ENTRIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramSwitch:
-    """One mode.
-
-    Attributes:
-        name: The expression, as messages name it.
-        kind: ``relation``, ``steps`` (floor, ceiling), ``sticking`` (a sign that can be held); or, of events
-            of the model's own and without a margin, ``condition`` and ``ticks`` (a number that grows at each).
-        memory: Place of its mode in discrete memory.
-        depends_on_time_only: It looks at time alone, so that the instant at which it changes next is known.
-    """
-
-    name: str
-    kind: SwitchKind
-    memory: int
-    depends_on_time_only: bool = False
-
-
-_MEMORY_LABEL_PREFIXES: dict[SwitchKind, str] = {
-    "relation": "mode of ",
-    "steps": "step of ",
-    "sticking": "slip of ",
-    "condition": "condition of ",
-    "ticks": "ticks of ",
-}
-
-
-def list_program_switches(program: ScalarProgram) -> tuple[ProgramSwitch, ...]:
-    """Return a program's modes from :func:`convert_switches_to_modes`, in order of their margins; conditions last."""
-    found: list[ProgramSwitch] = []
-    timed = set(program.entries[NEXT_TIME_EVENT_ENTRY].labels) if NEXT_TIME_EVENT_ENTRY in program.entries else set()
-    for place, label in enumerate(program.layout.memory):
-        for kind, prefix in _MEMORY_LABEL_PREFIXES.items():
-            if label.startswith(prefix) and "indicators" in program.entries:
-                found.append(ProgramSwitch(label.removeprefix(prefix), kind, place, f"{len(found)}" in timed))
-    return tuple(found)
-
-
 def convert_switches_to_modes(
     program: ScalarProgram, sizes: Callable[[ScalarProgram], Sequence[float]] | None = None
 ) -> ScalarProgram:
@@ -115,7 +70,7 @@ def convert_switches_to_modes(
         sizes: Called for the magnitudes of the surfaces of a program with modes, which its own surfaces and margins are
             then divided by: what counts as nothing is a part of them. None: each in its own unit.
     """
-    marked = _find_motion_switches(program)
+    marked = find_motion_switches(program)
     if not marked and "conditions" not in program.entries:
         return program
     surfaces = _find_switch_surfaces(program, marked)
@@ -129,16 +84,6 @@ def convert_switches_to_modes(
     if sizes is None or not plan.margins:
         return frozen
     return prune_program(_FrozenProgramAssembly(plan, held, sizes(frozen)).build())
-
-
-def _find_motion_switches(program: ScalarProgram) -> list[int]:
-    """Return the switches that the motion needs, in the order of the program."""
-    entry = program.entries.get("switches")
-    if entry is None:
-        return []
-    results = [n for name in _MOTION_ENTRIES if name in program.entries for n in program.entries[name].results]
-    nodes, _ = find_needed_nodes(program, results)
-    return sorted(node for node in set(entry.results) if nodes[node])
 
 
 def _describe_switch(program: ScalarProgram, node: int) -> str:
@@ -156,7 +101,7 @@ def _find_holding_states(program: ScalarProgram) -> list[int]:
 
 def find_sticking_signs(program: ScalarProgram) -> tuple[int, ...]:
     """Return the nodes of the signs that can be held at zero, in the order of the program."""
-    return tuple(sorted(_filter_sticking_signs(program, _find_motion_switches(program))))
+    return tuple(sorted(_filter_sticking_signs(program, find_motion_switches(program))))
 
 
 def _filter_sticking_signs(program: ScalarProgram, marked: Sequence[int]) -> frozenset[int]:
@@ -257,7 +202,7 @@ class _ModeAssignment:
     @property
     def memory(self) -> tuple[str, ...]:
         """Labels of all discrete memory."""
-        return (*self.program.layout.memory, *(_MEMORY_LABEL_PREFIXES[each.kind] + each.name for each in self.switches))
+        return (*self.program.layout.memory, *(MEMORY_LABEL_PREFIXES[each.kind] + each.name for each in self.switches))
 
     @property
     def margins(self) -> tuple[ProgramSwitch, ...]:

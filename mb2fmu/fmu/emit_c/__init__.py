@@ -11,27 +11,34 @@ bounded size; equal input gives equal bytes; warnings of compilers are errors he
 variables, and must not change the equations.
 """
 
-from mb2fmu.fmu.emit_c.batch_library_printing import (
-    PROCESSOR_PROBE,
-    emit_batch_integrator,
-    emit_batch_library,
-    emit_cpu_feature_probe,
-    read_repeated_fmu_run_sources,
-)
-from mb2fmu.fmu.emit_c.fmu_c_sources import (
-    FUNCTION_NAMES_HEADER,
-    EquationSourceFiles,
-    emit_derivative_sources,
-    emit_equation_sources,
-    emit_fmu_sources,
-    is_motion_equation_translation_unit,
-    is_rarely_evaluated_translation_unit,
-    list_translation_units,
-    translation_unit_has_derivatives,
-)
-from mb2fmu.fmu.emit_c.standalone_c_program import StandaloneProgramInputSignals, emit_standalone_c_program
-from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_wasm_component, emit_wasm_component_manifest
-from mb2fmu.fmu.emit_c.wasm_page_module_sources import emit_wasm_module_sources
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+
+if TYPE_CHECKING:
+    from mb2fmu.fmu.emit_c.batch_library_printing import (
+        PROCESSOR_PROBE,
+        emit_batch_integrator,
+        emit_batch_library,
+        emit_cpu_feature_probe,
+        read_repeated_fmu_run_sources,
+    )
+    from mb2fmu.fmu.emit_c.fmu_c_sources import (
+        FUNCTION_NAMES_HEADER,
+        EquationSourceFiles,
+        emit_derivative_sources,
+        emit_equation_sources,
+        emit_fmu_sources,
+        is_motion_equation_translation_unit,
+        is_rarely_evaluated_translation_unit,
+        list_translation_units,
+        translation_unit_has_derivatives,
+    )
+    from mb2fmu.fmu.emit_c.standalone_c_program import StandaloneProgramInputSignals, emit_standalone_c_program
+    from mb2fmu.fmu.emit_c.wasm_component_code import WIT_WORLD, emit_wasm_component, emit_wasm_component_manifest
+    from mb2fmu.fmu.emit_c.wasm_page_module_sources import emit_wasm_module_sources
 
 __all__ = [
     "FUNCTION_NAMES_HEADER",
@@ -55,3 +62,20 @@ __all__ = [
     "read_repeated_fmu_run_sources",
     "translation_unit_has_derivatives",
 ]
+
+__getattr__ = import_on_first_use(
+    __name__,
+    {
+        "batch_library_printing": (
+            "PROCESSOR_PROBE emit_batch_integrator emit_batch_library emit_cpu_feature_probe read_repeated_fmu_run_sources"
+        ),
+        "fmu_c_sources": (
+            "FUNCTION_NAMES_HEADER EquationSourceFiles emit_derivative_sources emit_equation_sources "
+            "emit_fmu_sources is_motion_equation_translation_unit is_rarely_evaluated_translation_unit "
+            "list_translation_units translation_unit_has_derivatives"
+        ),
+        "standalone_c_program": "StandaloneProgramInputSignals emit_standalone_c_program",
+        "wasm_component_code": "WIT_WORLD emit_wasm_component emit_wasm_component_manifest",
+        "wasm_page_module_sources": "emit_wasm_module_sources",
+    },
+)

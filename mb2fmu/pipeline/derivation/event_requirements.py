@@ -13,7 +13,6 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model import DeclaredModelContent
-from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
 
 Floats = npt.NDArray[np.float64]
@@ -54,6 +53,10 @@ def add_discrete_modes(
         equations: Of its motion.
         program: The same, lowered.
     """
+    if not events.needs_modes(program):
+        return program
+    from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
+
     independent = [definition.speeds[i] for i in equations.u_independent]
     states = (*definition.coordinates, *independent, *definition.auxiliary_states)
 
