@@ -13,7 +13,7 @@ it evaluates just beyond y = 0, and there the real power of −y has no value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from mb2fmu.compiler.events.node_linear_combinations import NodeLinearCombinations
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
@@ -81,7 +81,7 @@ class SwitchGuardedPowerFinder:
 
     def list_nodes_with_powers(self, branch: int) -> list[int]:
         """Return nodes that a branch is computed from and that contain one of ``_POWERS``, operands first."""
-        return sorted(each for each in self._cone(branch) if self._has_power[each])
+        return sorted(self._cone(branch, marks=self._has_power)) if self._has_power[branch] else []
 
     def is_limited(self, node: int, comparisons: Collection[int]) -> bool:
         """Return whether a node has no value for some numbers that the selection by ``comparisons`` may keep away.
@@ -112,19 +112,21 @@ class SwitchGuardedPowerFinder:
             frozen: Node → its copy with frozen switches.
             copy: Builds the copy of a node from the copies of its operands.
         """
-        switched = {each for each in self._cone(node) if each in self._switches}
-        for each in sorted(self._cone(node)):  # operands come first
-            operands = self._operands[each]
-            if each in self._copies or not (each in switched or switched & set(operands)):
-                continue
-            switched.add(each)
-            self._copies[each] = copy(each, tuple(self._copies.get(operand, frozen[operand]) for operand in operands))
+        for each in sorted(self._cone(node, marks=self._has_switch)):  # operands come first
+            if each not in self._copies:
+                operands = (self._copies.get(operand, frozen[operand]) for operand in self._operands[each])
+                self._copies[each] = copy(each, tuple(operands))
         return self._copies.get(node, frozen[node])
 
-    def _cone(self, node: int, through: Collection[int] | None = None) -> Iterator[int]:
+    def _cone(
+        self, node: int, through: Collection[int] | None = None, marks: Sequence[bool] | None = None
+    ) -> Iterator[int]:
         """Yield a node and all that it is computed from by scalar operations; solved blocks are not entered.
 
-        ``through``: operations whose operands are followed; None: all.
+        Args:
+            node: Of the program.
+            through: Operations whose operands are followed; None: all.
+            marks: Operands that are followed; None: all.
         """
         stack, seen = [node], {node}
         while stack:
@@ -132,7 +134,7 @@ class SwitchGuardedPowerFinder:
             yield top
             is_followed = self._op[top] != Op.BLOCK and (through is None or self._op[top] in through)
             for operand in self._operands[top] if is_followed else ():
-                if operand not in seen:
+                if operand not in seen and (marks is None or marks[operand]):
                     seen.add(operand)
                     stack.append(operand)
 

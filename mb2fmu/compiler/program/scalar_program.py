@@ -273,8 +273,11 @@ class ScalarProgram:
         is_table = arity == _ARITY_TABLE
         first[is_table] = self.c[:stop][is_table]
         second = np.where(arity == 2, self.b[:stop], -1)
-        others = np.flatnonzero((arity == 3) | (arity == _ARITY_BLOCK)).tolist()
-        return first.tolist(), second.tolist(), {node: self.operands(node) for node in others}
+        blocks = [self.block_operands(i) for i in range(len(self.blocks))]
+        results, selections = np.flatnonzero(arity == _ARITY_BLOCK), np.flatnonzero(arity == 3)
+        others = {node: blocks[i] for node, i in zip(results.tolist(), self.a[results].tolist(), strict=True)}
+        columns = (each[selections].tolist() for each in (self.a, self.b, self.c))
+        return first.tolist(), second.tolist(), others | dict(zip(selections.tolist(), zip(*columns), strict=True))
 
     def block_operands(self, index: int) -> tuple[int, ...]:
         """Return the nodes that a block reads, those of its factor block included."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -26,7 +27,7 @@ from mb2fmu.compiler.program.scalar_program import (
 
 _TRIGONOMETRIC_OPERATIONS = (Op.SIN, Op.COS)
 
-MAX_EDGES_WITHOUT_SCIPY = 20_000
+MAX_EDGES_WITHOUT_SCIPY = 100_000
 """Edges of a graph that is searched in Python: SciPy's graphs take longer to import than so many to walk."""
 
 NodeMask = npt.NDArray[np.bool_]
@@ -150,7 +151,7 @@ class StatementSequence(Sequence[Statement]):
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _SortedGraphEdges:
     """Edges of a graph, sorted by the node from which they go.
 
@@ -167,6 +168,11 @@ class _SortedGraphEdges:
         """Return the edges of ``count`` nodes."""
         offsets = np.concatenate([[0], np.cumsum(np.bincount(starts, minlength=count))])
         return cls(offsets, ends[np.argsort(starts, kind="stable")])
+
+    @cached_property
+    def lists(self) -> tuple[list[int], list[int]]:
+        """Offsets and ends as lists, which Python reads faster."""
+        return self.offsets.tolist(), self.ends.tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +377,7 @@ def _find_reachable(edges: _SortedGraphEdges, starts: Iterable[int]) -> NodeMask
     n = len(edges.offsets) - 1
     mask = np.zeros(n + 1, dtype=bool)
     if len(edges.ends) <= MAX_EDGES_WITHOUT_SCIPY:
-        offsets, ends = edges.offsets.tolist(), edges.ends.tolist()
+        offsets, ends = edges.lists
         waiting, reached = first.tolist(), set(first.tolist())
         while waiting:
             node = waiting.pop()

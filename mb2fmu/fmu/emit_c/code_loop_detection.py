@@ -32,6 +32,8 @@ _WINDOW_LENGTH = 16
 _MAX_TRIED_PERIODS = 8
 _MIN_ITERATIONS = 4
 _SEARCH_CHUNK = 1_000
+_SAMPLE_OFFSETS = (0, 7, 14, 21, 28, 35, 63, 98)
+"""Places behind the beginning of a run at which it is tried."""
 _MIN_SAVED_STATEMENTS = 150
 """Statements that a loop must spare: below, straight code is as small and faster."""
 
@@ -255,8 +257,24 @@ class _CodeLoopSearch:
                 at, p = at[same], p[same]
             steps = codes[at + p] - codes[at]
             good = _have_constant_steps(steps) & (codes[at + 2 * p] - codes[at + p] == steps).all(axis=1)
-            row[at[good] - begin] = p[good]
+            at, p = self._select_long_runs(at[good], p[good])
+            row[at - begin] = p
         return likely
+
+    def _select_long_runs(
+        self, places: npt.NDArray[np.intp], periods: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the runs without those that samples show to end before they spare enough: nearly all of them."""
+        codes, end = self._codes, len(self._codes)
+        for offset in _SAMPLE_OFFSETS:
+            if offset >= self._least or not len(places):
+                break
+            later = np.minimum(places + offset + 2 * periods, end - 1)
+            now, before = later - periods, later - 2 * periods
+            is_beyond = offset + periods >= np.maximum(self._least, (_MIN_ITERATIONS - 1) * periods)
+            may_go_on = is_beyond | (codes[later] - codes[now] == codes[now] - codes[before]).all(axis=1)
+            places, periods = places[may_go_on], periods[may_go_on]
+        return places, periods
 
 
 def _have_constant_steps(differences: IntegerArray) -> npt.NDArray[np.bool_]:

@@ -370,4 +370,5 @@ def _sticking_undisturbed(contact: UnilateralContact, u: Sequence[sm.Symbol]) ->
     f = contact.friction
     assert f is not None
     sticks = _state_flag(contact.resting) * (1 - _state_flag(f.sliding) - _state_flag(-f.sliding))
-    return no_event(sm.Max(0, sm.sign((REIMPACT_SPEED_RATIO * contact.resting_speed) ** 2 - sticks * f.rate(u) ** 2)))
+    is_slow = sm.sign((REIMPACT_SPEED_RATIO * contact.resting_speed) ** 2 - sticks * f.rate(u) ** 2)
+    return no_event(sm.Max(0, is_slow, evaluate=False))  # SymPy would ask which is larger, and never know

@@ -182,8 +182,10 @@ class ModeEquations(NumericEquations):
         if not (self.signs or self.contact_line_count or self._latch_row_count):
             return []
         signs = [i for i in self.signs if modes.values[i] == 0.0]
+        states = x.tolist()  # a list of few places is slow to index an array by
         resting, sliding, latched = (
-            x[places].tolist() for places in (self._resting_states, self._sliding_states, self._latch_states)
+            [states[place] for place in places]
+            for places in (self._resting_states, self._sliding_states, self._latch_states)
         )
         is_held = [state > MODE_THRESHOLD for state in resting]
         is_held += [
@@ -231,14 +233,13 @@ class ModeEquations(NumericEquations):
             measured_inputs = sorted({*holding_inputs, *pinning_inputs})
             base = self.evaluate_in_modes(t, x, r, prepared, modes.values)
             B, _ = self._measure_force_effects(t, x, r, prepared, base, modes, measured_inputs)
-            holding_B, pinning_B = (
-                B[np.ix_(rows, rows)]
-                for rows in ([measured_inputs.index(i) for i in part] for part in (holding_inputs, pinning_inputs))
-            )
+            holding_B = _select_square(B, measured_inputs, holding_inputs)
             values[holding_inputs] = self._solve_forces(
-                holding_B, -base.rates[list(holding_inputs)], holding_inputs, base.holding_limits, t
+                holding_B, -base.rates[holding_inputs], holding_inputs, base.holding_limits, t
             )
-            values[self._list_pinned_row_inputs(pinning_B, pinning_inputs)] = 1.0
+            if pinning_inputs:
+                pinning_B = _select_square(B, measured_inputs, pinning_inputs)
+                values[self._list_pinned_row_inputs(pinning_B, pinning_inputs)] = 1.0
         return self.evaluate_in_modes(t, x, r, prepared, values), values
 
     def _solve_holding_values(
@@ -408,11 +409,17 @@ class ModeEquations(NumericEquations):
 
         ``B``: effects of these inputs on their rates.
         """
-        if not contact_and_latch_inputs:
-            return []
         return [
             i - self.contact_line_count
             for i in find_contacts_blocked_by_latches(
                 B, contact_and_latch_inputs, self._switch_count, self.contact_line_count
             )
         ]
+
+
+def _select_square(B: Floats, inputs: Sequence[int], selected: Sequence[int]) -> Floats:
+    """Return the rows and columns of B that belong to some of its inputs."""
+    if len(selected) == len(inputs):
+        return B
+    places = np.array([inputs.index(i) for i in selected])
+    return B[places[:, None], places]

@@ -71,7 +71,7 @@ _DIAGNOSTIC_KINDS = {
 }
 
 
-@lru_cache(64)  # ordering the conditions takes 0.1 s, and several formulations request the same matrix
+@lru_cache(64)  # several formulations request the same matrix
 def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.Expr, sm.Expr]:
     """Return unit quaternion of a direction cosine matrix.
 
@@ -89,13 +89,14 @@ def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.
         candidates.append([sign * part for part in row])
     # The largest square is at least 1; the others, whose branches are not taken, must not divide by zero either.
     scales = [1 / (2 * sm.sqrt(sm.Max(square, 1))) for square in squares]
+    largest = [sm.And(*(squares[i] >= squares[j] for j in range(4) if j != i)) for i in range(3)]
+    first = next((i for i, condition in enumerate(largest) if condition == sm.true), 3)
+    possible = [i for i in range(first) if largest[i] != sm.false]
     parts = []
     for part in range(4):
-        branches = []
-        for i in range(4):
-            condition = sm.And(*(squares[i] >= squares[j] for j in range(4) if j != i)) if i < 3 else sm.true
-            branches.append((candidates[i][part] * scales[i], condition))
-        parts.append(sm.Piecewise(*branches))
+        values = [candidates[i][part] * scales[i] for i in (*possible, first)]
+        branches = zip(values, (*(largest[i] for i in possible), sm.true), strict=True)
+        parts.append(sm.Piecewise(*branches, evaluate=False) if possible else values[0])
     return (parts[0], parts[1], parts[2], parts[3])
 
 

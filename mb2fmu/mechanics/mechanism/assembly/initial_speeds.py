@@ -117,13 +117,14 @@ def _move_onto_branch(
         units: Typical magnitudes of all speeds, shape (n_u,).
         typical_lengths: Typical lengths of the rows over the speeds in these units, shape (m,).
     """
-    import scipy.linalg
-
     A = constraints(u)[0] * units
     length = compute_row_norm_divisors(A, typical_lengths)
-    left_null_space = scipy.linalg.null_space((A / length[:, None]).T, rcond=_SINGULAR_TOLERANCE)
+    U, sizes, _ = np.linalg.svd(A / length[:, None])
+    left_null_space = U[:, np.count_nonzero(sizes > _SINGULAR_TOLERANCE * sizes.max(initial=0.0)) :]
     if not left_null_space.size:
         return u
+    import scipy.linalg  # takes long to import
+
     rate = estimate_characteristic_units(m.declared).magnitude("1/s")
 
     def evaluate_branch_condition(speeds: Floats) -> Floats:

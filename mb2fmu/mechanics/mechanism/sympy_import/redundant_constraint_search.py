@@ -52,8 +52,6 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
 
     Rows are compared per typical speed, so that no choice of units makes one of them follow from others.
     """
-    import scipy.linalg
-
     m, declared = mechanism, mechanism.declared
     constraints = m.velocity_constraints
     if constraints is None:
@@ -78,6 +76,8 @@ def find_redundant_constraints(mechanism: Mechanism) -> RedundantConstraints:
     singular = _dependent_rows(start_rows, holonomic_count, _RANK_TOLERANCE)
     if not singular:
         return RedundantConstraints()
+    import scipy.linalg  # takes long to import
+
     K = numeric.kinematic_matrices()[0]
     free = scipy.linalg.null_space(start_rows, rcond=_RANK_TOLERANCE)
     generator = np.random.default_rng(3)
@@ -160,6 +160,8 @@ def _dependent_rows(rows: Floats, first_count: int, threshold: float) -> list[in
 
     QR with column pivoting of the transposed rows: of the ``first_count`` ones, then of what they leave of the rest.
     """
+    if len(rows) <= rows.shape[1] and np.linalg.svd(rows, compute_uv=False).min(initial=np.inf) > threshold:
+        return []  # a row's distance from the span of others is no less than the smallest singular value
     import scipy.linalg
 
     dependent: list[int] = []

@@ -123,6 +123,14 @@ def test_guarded_branches_go_on_beyond_their_event_alone():
     assert np.isnan(evaluate(0.0, [1.1, 0.0], (), (), m)[labels.index("wrong")])
 
 
+def test_powers_share_a_base_that_is_evaluated_as_it_is_written():
+    """The base of the first power is a part of the second's: beyond the event neither is frozen."""
+    base = sm.Max(1 - x, 0) + v**2
+    frozen = convert_switches_to_modes(program_of(-x, first=sm.sqrt(base), second=sm.sqrt(sm.cos(base))))
+    m, exact = modes(frozen, np.array([0.9, 0.0])), [0.5, np.sqrt(np.cos(0.25))]
+    assert make_evaluator(frozen, "velocity")(0.0, [1.1, 0.5], (), (), m) == pytest.approx(exact, rel=1e-15)
+
+
 def test_between_events_values_are_smooth(switching):
     """With modes of another place a value goes on as it was: no jump where the model has one."""
     _, frozen = switching

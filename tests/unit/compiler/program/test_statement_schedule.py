@@ -91,5 +91,6 @@ def test_both_searches_find_what_is_needed(seed: int, limit: int, monkeypatch: p
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_they_agree_where_one_takes_over(more: int) -> None:
-    check(random_program(more, MAX_EDGES_WITHOUT_SCIPY // 2 + more, blocks=False), more)
+def test_they_agree_where_one_takes_over(more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statement_schedule, "MAX_EDGES_WITHOUT_SCIPY", 4_000)
+    check(random_program(more, 2_000 + more, blocks=False), more)
