@@ -67,7 +67,8 @@ __getattr__ = import_on_first_use(
     __name__,
     {
         "batch_library_printing": (
-            "PROCESSOR_PROBE emit_batch_integrator emit_batch_library emit_cpu_feature_probe read_repeated_fmu_run_sources"
+            "PROCESSOR_PROBE emit_batch_integrator emit_batch_library emit_cpu_feature_probe "
+            "read_repeated_fmu_run_sources"
         ),
         "fmu_c_sources": (
             "FUNCTION_NAMES_HEADER EquationSourceFiles emit_derivative_sources emit_equation_sources "
