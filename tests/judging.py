@@ -10,8 +10,8 @@ from mb2fmu import Model, derive, validation
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.fmu_validation import make_reference_and_bounds
 from mb2fmu.validation.reference.reference_run import ReferenceRun
+from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
 from mb2fmu.validation.validation_result import ValidationResult
 
 

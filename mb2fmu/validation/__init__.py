@@ -31,12 +31,7 @@ if TYPE_CHECKING:
         read_validation_table,
     )
     from mb2fmu.validation.flexible_body_limitations import list_flexible_body_limitations
-    from mb2fmu.validation.fmu_validation import (
-        ReferenceAndBounds,
-        choose_reference_formulation,
-        make_reference_and_bounds,
-        validate,
-    )
+    from mb2fmu.validation.fmu_validation import choose_reference_formulation, validate
     from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks, run_independent_checks
     from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
     from mb2fmu.validation.reference.reference_run import (
@@ -46,6 +41,7 @@ if TYPE_CHECKING:
     )
     from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
     from mb2fmu.validation.reference.trajectory_records import Trajectory
+    from mb2fmu.validation.reference_and_bounds import ReferenceAndBounds, make_reference_and_bounds
     from mb2fmu.validation.reference_equations.newton_euler import (
         can_integrate_newton_euler_reference,
         is_too_large_for_symbols,
@@ -118,7 +114,8 @@ __getattr__ = import_on_first_use(
         "reference.trajectory_records": "Trajectory",
         "reference_equations.newton_euler": "can_integrate_newton_euler_reference is_too_large_for_symbols",
         "runs.fmu_run": "FmuSimulationResult simulate_fmu",
-        "fmu_validation": "ReferenceAndBounds choose_reference_formulation make_reference_and_bounds validate",
+        "fmu_validation": "choose_reference_formulation validate",
+        "reference_and_bounds": "ReferenceAndBounds make_reference_and_bounds",
         "validation_result": (
             "ApiCheckResult ExercisedQuantityResult InterfaceTypeResult InvariantResult PerturbedExperimentResult "
             "PerturbedQuantity ValidationResult VariableResult"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mb2fmu.errors import ToolError, ValidationError
+from mb2fmu.errors import ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, choose_api_check_point
@@ -28,21 +28,13 @@ from mb2fmu.validation.comparison.event_comparison import (
     select_events_to_locate,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
-    MIN_JUDGED_POINTS,
-    ErrorBounds,
     compare_variables,
-    compute_error_bounds,
     compute_invariant_results,
 )
 from mb2fmu.validation.conformity_checks import check_fmu_conformity
-from mb2fmu.validation.experiment.exercised_quantities import NEGLIGIBLE_RATIO, find_exercised_quantities
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    PerturbedExperiment,
-    extract_first_message_line,
     form_experiment_with_perturbed_values,
-    list_perturbed_experiments,
     list_settable_fmu_variables,
-    make_missing_perturbed_experiment_record,
 )
 from mb2fmu.validation.experiment.validated_value_ranges import add_tried_value_ranges, describe_unvalidated_conditions
 from mb2fmu.validation.reference.derivative_conditioning import (
@@ -50,13 +42,14 @@ from mb2fmu.validation.reference.derivative_conditioning import (
     compute_digits_of_worst_derivative,
 )
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
-from mb2fmu.validation.reference.first_integrals_along_run import (
-    FirstIntegralsAlongRun,
-    find_first_integrals,
-)
-from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_variables, make_reference
-from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
+from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_variables
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
+from mb2fmu.validation.reference_and_bounds import (
+    PerturbedReferenceAndBounds,
+    ReferenceAndBounds,
+    make_reference_and_bounds,
+    tighten_experiment,
+)
 from mb2fmu.validation.runs.fmu_description import (
     CONVERGED_TOLERANCE,
     FmuDescription,
@@ -83,15 +76,9 @@ if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 
-_MAX_PERTURBED_REFERENCES = 14
-"""Perturbed experiments that are integrated as a reference, at most: each costs as much as the default one."""
-
 _ACCURATE_SCALE_FRACTIONS = (1.0, 0.01)
 """Parts of what the states move by that absolute tolerances of accurate runs are measured by, one run after the other:
 hops of a ball that comes to rest are much lower than its fall, and their errors add up."""
-_TIGHTER = 0.1
-"""Part of the tolerance at which a run as Co-Simulation that failed is made again, to name its cause."""
-
 # Most independent first: SymPy's own Kane, then energies, then our own TMT.
 _METHOD_PREFERENCE: tuple[Method, ...] = ("kane", "lagrange", "tmt")
 
@@ -113,158 +100,6 @@ def choose_reference_formulation(used_method: Method | None, applicable: Collect
     if not candidates:
         raise ValueError("no formulation applies")
     return next((method for method in candidates if method != used_method), candidates[0])
-
-
-@dataclass(frozen=True, slots=True)
-class PerturbedReferenceAndBounds:
-    """Data that judge FMUs in the perturbed experiment.
-
-    Attributes:
-        perturbed_experiment: The experiment, or why there is none.
-        reference: None where there is none.
-        limits: Of the reference.
-        exercised_quantities: What its quantities move.
-        integrals: Of motion.
-    """
-
-    perturbed_experiment: PerturbedExperiment
-    reference: ReferenceRun | None
-    limits: ErrorBounds | None
-    exercised_quantities: tuple[ExercisedQuantityResult, ...]
-    integrals: FirstIntegralsAlongRun | None = None
-
-    def with_tighter_tolerance(self) -> PerturbedReferenceAndBounds:
-        """Return the same with the bounds of the tighter tolerance."""
-        if self.reference is None or self.limits is None:
-            return self
-        reference, limits = _tighten_bounds(self.reference)
-        return replace(self, reference=reference, limits=limits)
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceAndBounds:
-    """Data that judge all FMUs of one model: the reference, and the bounds.
-
-    Attributes:
-        reference: Of the default experiment.
-        limits: Its bounds.
-        perturbed: Of the perturbed experiment; None: that is not judged.
-        integrals: Of motion, along the reference.
-    """
-
-    reference: ReferenceRun
-    limits: ErrorBounds
-    perturbed: PerturbedReferenceAndBounds | None = None
-    integrals: FirstIntegralsAlongRun | None = None
-
-    def with_tighter_tolerance(self) -> ReferenceAndBounds:
-        """Return the same with the bounds of the tighter tolerance; the motion is integrated to round-off anyway."""
-        reference, limits = _tighten_bounds(self.reference)
-        perturbed = self.perturbed.with_tighter_tolerance() if self.perturbed else None
-        return replace(self, reference=reference, limits=limits, perturbed=perturbed)
-
-
-def _tighten(experiment: ExperimentValues) -> ExperimentValues:
-    """Return the experiment at the tighter tolerance."""
-    return replace(experiment, tolerance=_TIGHTER * experiment.tolerance)
-
-
-def _tighten_bounds(reference: ReferenceRun) -> tuple[ReferenceRun, ErrorBounds]:
-    """Return the reference of the experiment at the tighter tolerance, and its bounds."""
-    tightened = replace(reference, experiment=_tighten(reference.experiment))
-    return tightened, compute_error_bounds(tightened, measure_start_error_growth(tightened))
-
-
-def make_reference_and_bounds(
-    definition: DeclaredModelContent,
-    reference_equations: EquationsOfMotion,
-    *,
-    mechanism: Mechanism | None = None,
-    integrals_of: Mechanism | None = None,
-    experiment: ExperimentValues | None = None,
-    perturb: bool = True,
-    settable: Collection[str] | None = None,
-    any_step: bool = True,
-    states: Collection[str] | None = None,
-) -> ReferenceAndBounds:
-    """Integrate the references and measure their sensitivity; errors as for :func:`validate`.
-
-    Args:
-        definition: The checked model.
-        reference_equations: As for :func:`validate`.
-        mechanism: As for :func:`validate`.
-        integrals_of: As for :func:`validate`.
-        experiment: As for :func:`validate`.
-        perturb: False: without the perturbed experiment.
-        settable: FMU names that the FMUs let one set; None: all.
-        any_step: The FMUs can make communication steps of another size than the default.
-        states: FMU names of the FMUs' continuous states; None: unknown.
-    """
-    reference = make_reference(definition, reference_equations, experiment=experiment, mechanism=mechanism)
-    limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    conserved_along_run = _evaluate_first_integrals(integrals_of, reference_equations, reference, limits)
-    if not perturb:
-        return ReferenceAndBounds(reference, limits, integrals=conserved_along_run)
-    perturbed = _make_perturbed_reference_and_bounds(
-        definition, reference_equations, reference, settable, any_step=any_step, states=states
-    )
-    if perturbed.reference is not None and perturbed.limits is not None:
-        conserved = _evaluate_first_integrals(integrals_of, reference_equations, perturbed.reference, perturbed.limits)
-        perturbed = replace(perturbed, integrals=conserved)
-    return ReferenceAndBounds(reference, limits, perturbed, conserved_along_run)
-
-
-def _evaluate_first_integrals(
-    mechanism: Mechanism | None, equations: EquationsOfMotion, reference: ReferenceRun, limits: ErrorBounds
-) -> FirstIntegralsAlongRun | None:
-    """Return the integrals of motion along a reference, with its own parameters; None where there are none."""
-    if mechanism is None:
-        return None
-    conserved = find_first_integrals(mechanism, equations, reference.experiment.parameters)
-    if not conserved.quantities:
-        return None
-    return FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
-
-
-def _make_perturbed_reference_and_bounds(
-    definition: DeclaredModelContent,
-    equations: EquationsOfMotion,
-    default: ReferenceRun,
-    settable: Collection[str] | None,
-    *,
-    any_step: bool,
-    states: Collection[str] | None,
-) -> PerturbedReferenceAndBounds:
-    """Return the first perturbed experiment that exercises something, and whose reference can judge all variables."""
-    obstacle, experiment = "", None
-    candidates = list_perturbed_experiments(definition, default, settable=settable, any_step=any_step, states=states)
-    for number, candidate in enumerate(candidates):
-        run = candidate.experiment
-        if run is None or number == _MAX_PERTURBED_REFERENCES:
-            break
-        try:
-            reference = make_reference(definition, equations, experiment=run, numeric=default.numeric)
-            limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-        except (ValidationError, ArithmeticError, ValueError) as error:
-            obstacle = f"with other values the reference cannot be integrated: {extract_first_message_line(error)}"
-            continue
-        is_judged = limits.predictable_points >= min(MIN_JUDGED_POINTS, len(run.time))
-        if np.all(is_judged):
-            exercised = find_exercised_quantities(definition, candidate.perturbations, default, reference, limits)
-            experiment = experiment or PerturbedReferenceAndBounds(candidate, reference, limits, exercised)
-            if any(item.is_exercised for item in exercised):
-                return PerturbedReferenceAndBounds(candidate, reference, limits, exercised)
-            if not any(item.ratio > NEGLIGIBLE_RATIO for item in exercised):
-                return experiment  # no other experiment would show more of what has no influence
-            continue
-        name = reference.variables[int(np.argmin(is_judged))].name
-        obstacle = f"with other values {name} cannot be predicted long enough to be judged"
-    if experiment is not None:
-        return experiment
-    if obstacle:
-        candidate = make_missing_perturbed_experiment_record(candidate, obstacle)
-    exercised = find_exercised_quantities(definition, candidate.perturbations, default, None, None)
-    return PerturbedReferenceAndBounds(candidate, None, None, exercised)
 
 
 def validate(
@@ -499,7 +334,7 @@ class _FmuRunPlan:
 
         It is judged by the bounds of that tolerance, as whoever sets it will be.
         """
-        experiments = tuple(_tighten(each) for each in self.experiments)
+        experiments = tuple(tighten_experiment(each) for each in self.experiments)
         data = self.reference_and_bounds.with_tighter_tolerance()
         plan = replace(self, reference_and_bounds=data, experiments=experiments, call_plans={"CoSimulation": None})
         try:

@@ -22,7 +22,7 @@ import mb2fmu.fmu.emit_c
 from mb2fmu import Model, derive, export, pre, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.validation.fmu_validation import make_reference_and_bounds
+from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
 
 pytestmark = pytest.mark.slow
 MODELS = Path(__file__).parents[2] / "models"

@@ -277,7 +277,8 @@ class ScalarProgram:
         results, selections = np.flatnonzero(arity == _ARITY_BLOCK), np.flatnonzero(arity == 3)
         others = {node: blocks[i] for node, i in zip(results.tolist(), self.a[results].tolist(), strict=True)}
         columns = (each[selections].tolist() for each in (self.a, self.b, self.c))
-        return first.tolist(), second.tolist(), others | dict(zip(selections.tolist(), zip(*columns), strict=True))
+        choices = dict(zip(selections.tolist(), zip(*columns, strict=True), strict=True))
+        return first.tolist(), second.tolist(), others | choices
 
     def block_operands(self, index: int) -> tuple[int, ...]:
         """Return the nodes that a block reads, those of its factor block included."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,20 +14,12 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.checked_model import CheckedModel
-from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.quantity_declarations import Input, Parameter, Speed
-from mb2fmu.model.sources.record_based_mechanics import NamedFramePoint
-from mb2fmu.robots import MJCF, URDF
 from mb2fmu.robots.robot_loading import read_robot_file
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
-from mb2fmu.validation.independent_import.independent_flexible_links import NodalFlexibleLink
 from mb2fmu.validation.independent_import.independent_loads import (
     GROUND_POSE,
     AddedGeneralizedForces,
-    LinkLoad,
-    LoadMotionVectorSymbols,
-    read_independent_link_loads,
-    read_load_tables,
 )
 from mb2fmu.validation.independent_import.independent_loop_constraints import (
     LinkFrameConnection,
@@ -37,19 +27,25 @@ from mb2fmu.validation.independent_import.independent_loop_constraints import (
     close_loops_from_guess,
     compute_loop_constraints,
     project_speeds_on_loops,
-    read_loop_closure_frames,
-    read_loop_tables,
     solve_loop_accelerations,
 )
-from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
+from mb2fmu.validation.independent_import.independent_robot_file import (
+    RobotImport,
+    find_link_places,
+    form_added_forces,
+    list_link_vectors,
+    list_loop_closures,
+    list_loops_of_settings,
+    list_point_items,
+    list_point_symbols,
+    read_independent_import,
+)
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
     IndependentImport,
     LinkModalState,
     LinkMotion,
-    Pose,
     RobotEvaluationPoint,
-    read_urdf_tree,
 )
 from mb2fmu.validation.independent_import.missing_independent_import import (
     explain_missing_independent_accelerations,
@@ -81,7 +77,6 @@ _TRIES_PER_POINT = 20
 """Times as many points are drawn for events where loops are closed: not all of them close."""
 _TRIES_BEFORE_HALF_REACH = 5
 """After so many points that did not close, further ones are drawn within half the range."""
-RobotImport = IndependentImport | MujocoEquations
 
 
 def sample_independent_robot_accelerations(
@@ -104,16 +99,16 @@ def sample_independent_robot_accelerations(
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        independent_import = _read_independent_import(robot, source, read_robot_file(source, robot.settings.packages))
+        independent_import = read_independent_import(robot, source, read_robot_file(source, robot.settings.packages))
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep all files until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None
     if isinstance(independent_import, str):
         return _no_samples(independent_import)
-    closures = _list_loop_closures(independent_import, _list_loops_of_settings(robot))
+    closures = list_loop_closures(independent_import, list_loops_of_settings(robot))
     missing, added = explain_missing_independent_accelerations(definition, robot), None
     try:
-        added = None if missing else _form_added_forces(definition, robot, independent_import)
+        added = None if missing else form_added_forces(definition, robot, independent_import)
     except ValueError as error:
         missing = f"what was added to the file is not known to the independent import: {error}"
     equations = _RobotFileEquations(definition, robot, independent_import, closures, added)
@@ -124,144 +119,9 @@ def sample_independent_robot_accelerations(
     return replace(samples, events=tuple(errors), left_out=tuple(left_out))
 
 
-def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes) -> RobotImport | str:
-    """Return the file read again; or why it cannot be."""
-    s = robot.settings
-    inverse = s.role == "inverse-dynamics"
-    prescribed = () if inverse else s.prescribed  # efforts are M u' − f of joints that move by themselves
-    free = s.mimic == "free"
-    if robot.kind == MJCF:
-        moving_joints = [joint.name for joint in robot.description.joints if joint.kind != "fixed"]
-        actuators = [] if inverse else [actuator.name for actuator in robot.description.actuators]
-        try:
-            return MujocoEquations(source, moving_joints, actuators, s.locked, free, prescribed)
-        except ValueError as error:  # a mesh that is not there, a name that stands twice, …
-            return f"MuJoCo does not load the file: {' '.join(str(error).split())}"
-    read_tree = read_urdf_tree if robot.kind == URDF else partial(read_sdf_tree, path=source, packages=s.packages)
-    bending = {
-        each.name: NodalFlexibleLink(
-            each.body.data.arrays() | {"second_order_pairs": each.body.data.second_order_pairs()},
-            (each.pose.rotation, each.pose.position),
-            each.nodes,
-        )
-        for each in robot.flexible
-    }
-    return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
-
-
 def _no_samples(reason: str) -> SympySourceAccelerationSamples:
     """Return a result without samples, with the reason for it."""
     return SympySourceAccelerationSamples((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
-
-
-def _list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
-    """Return the loops of the settings, from the side file itself where they stand in one."""
-    if not robot.settings.loops:
-        return []
-    if robot.settings_file is None or "loops" in robot.arguments:
-        return [asdict(loop) for loop in robot.settings.loops]
-    return read_loop_tables(_read_side_file(robot.settings_file))
-
-
-def _read_side_file(side_file: Path) -> bytes:
-    """Return the content of a side file, read again."""
-    try:
-        return side_file.read_bytes()
-    except OSError as error:
-        fault = Fault(str(error.strerror or error), side_file.name, "keep the file until the FMU is validated")
-        raise ValidationError("the robot's settings cannot be read again:", [fault]) from None
-
-
-def _form_added_forces(
-    definition: CheckedModel, robot: RobotMechanics, independent_import: RobotImport
-) -> AddedGeneralizedForces:
-    """Return the forces beside those of the file: loads of the settings, loads and efforts of the model.
-
-    Raises:
-        ValueError: If something of it is not known to the independent import.
-    """
-    links = [link.name for link in robot.description.links]
-    inputs = {item.name: item.symbol for item in definition.inputs}
-    side_file = None if "loads" in robot.arguments else robot.settings_file
-    tables = (
-        read_load_tables(_read_side_file(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
-    )
-    loads = read_independent_link_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
-    for load in robot.loads[len(loads) :]:
-        offset = load.at.offset if isinstance(load.at, NamedFramePoint) else (0.0, 0.0, 0.0)
-        axes = load.axes if load.axes in links else ""
-        loads.append(LinkLoad(load.load_kind == "torque", load.frame, offset, axes, load.components))
-    motion_vectors = _list_link_vectors(robot)
-    link_names = [*(name for each in loads for name in (each.link, each.axes)), *(each.link for each in motion_vectors)]
-    unknown_names = [name for name in link_names if name and not independent_import.has_frame(name)]
-    if unknown_names:
-        raise ValueError(f"there is no frame {', '.join(dict.fromkeys(unknown_names))} in it")
-    efforts = []
-    for joint, joint_efforts in robot.efforts.items():
-        if joint in robot.friction and len(joint_efforts) > 1:
-            raise ValueError(f"efforts beside the dry friction of joint {joint}")
-        efforts += [
-            (independent_import.column[joint], effort) for effort in joint_efforts if joint not in robot.friction
-        ]
-    rates = {differentiate_by_time(each.q[0]): each.u[0] for each in robot.variables.values() if len(each.q) == 1}
-    rates |= {differentiate_by_time(symbol): rate for symbol, rate in robot.motion_symbols.items() if rate is not None}
-    calculated_values = {p.symbol: p.value for p in definition.parameters if p.calculated}
-    states = definition.auxiliary_states
-    return AddedGeneralizedForces(
-        loads,
-        efforts,
-        motion_vectors,
-        [*_list_point_symbols(definition), *(state.symbol for state in states)],
-        calculated_values | rates,
-        _find_link_places(independent_import),
-        [state.derivative for state in states],
-    )
-
-
-def _find_link_places(independent_import: RobotImport) -> Callable[[str], Pose]:
-    """Return a function: a link's name → its frame in the frame that the independent import moves for it."""
-    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
-    frames: Mapping[str, Pose] = tree.frames if tree else {}
-    return lambda name: frames.get(name, GROUND_POSE)
-
-
-def _list_link_vectors(robot: RobotMechanics) -> list[LoadMotionVectorSymbols]:
-    """Return the vectors of the motion of links or the ground that expressions contain, for the independent import."""
-    links, vectors = {link.name for link in robot.description.links}, []
-    for (quantity, place), symbols in robot.sensed.items():
-        offset = place.offset if isinstance(place, NamedFramePoint) else (0.0, 0.0, 0.0)
-        name = place.frame if isinstance(place, NamedFramePoint) else place.name
-        vectors.append(LoadMotionVectorSymbols(quantity, name if name in links else "", offset, symbols))
-    return vectors
-
-
-def _list_point_items(definition: CheckedModel) -> list[Any]:
-    """Return free parameters, states and inputs: one value each makes a point, behind that of time."""
-    free = [p for p in definition.parameters if not p.calculated]
-    return [*free, *definition.coordinates, *definition.speeds, *definition.inputs]
-
-
-def _list_point_symbols(definition: CheckedModel) -> list[sm.Expr]:
-    """Return the symbol of each value of a point."""
-    t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-    return [t, *(item.symbol for item in _list_point_items(definition))]
-
-
-def _list_loop_closures(
-    independent_import: RobotImport, loop_tables: Sequence[Mapping[str, Any]]
-) -> list[LinkFrameConnection]:
-    """Return loops of the file, then of the settings."""
-    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
-    place_of_link = _find_link_places(independent_import)
-    closures = [
-        LinkFrameConnection(*each)
-        for each in (independent_import.loop_closures if isinstance(independent_import, MujocoEquations) else ())
-    ]
-    closures += [LinkFrameConnection(*each) for each in (tree.closing if tree else ())]
-    return [
-        *closures,
-        *(read_loop_closure_frames(each, place_of_link) for each in loop_tables),
-    ]
 
 
 class _RobotFileEquations:
@@ -277,22 +137,22 @@ class _RobotFileEquations:
     ) -> None:
         self._definition, self._robot, self._import, self._closures = definition, robot, independent_import, closures
         self._added_forces = added or AddedGeneralizedForces(
-            (), (), (), _list_point_symbols(definition), {}, lambda _: GROUND_POSE
+            (), (), (), list_point_symbols(definition), {}, lambda _: GROUND_POSE
         )
         own = independent_import.accuracy if isinstance(independent_import, MujocoEquations) else 0.0
         self._accuracy = max(ROUND_OFF_FRACTION, own)
         self._parameters = [p for p in definition.parameters if not p.calculated]
-        self._items = _list_point_items(definition)
+        self._items = list_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
         symbols = [p.symbol for p in self._parameters]
         self._gravity = compile_scalar_function(symbols, [sm.sympify(g) for g in robot.gravity])
         self._inverse = robot.settings.role == "inverse-dynamics"
         self._link_vectors = AddedGeneralizedForces(
-            (), (), _list_link_vectors(robot), (), {}, _find_link_places(independent_import)
+            (), (), list_link_vectors(robot), (), {}, find_link_places(independent_import)
         )
         self.symbols = RobotSymbolSlots(
-            definition, _list_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
+            definition, list_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
         )
         touches = [contact.gap < 0 for contact in definition.contacts]
         touches += [latch.close for latch in definition.latches]

@@ -12,8 +12,8 @@ from mb2fmu import pipeline
 from mb2fmu.model import check_model
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.independent_robot_accelerations import (
-    _list_loop_closures,
     _RobotFileEquations,
+    list_loop_closures,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.source_checks import source_acceleration_samples
@@ -52,7 +52,7 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch:
     def sampler(factor: float) -> _RobotFileEquations:
         path.write_text(longer(PARALLEL, factor))
         reading = MujocoEquations(path, moving, ["m1", "m2"])
-        return _RobotFileEquations(definition, robot, reading, _list_loop_closures(reading, []))
+        return _RobotFileEquations(definition, robot, reading, list_loop_closures(reading, []))
 
     own = sampler(1.0)
     points = [sample.point.values for sample in own.sample_all().samples[:POINTS]]

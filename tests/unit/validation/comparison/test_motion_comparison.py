@@ -39,6 +39,7 @@ from mb2fmu.validation.reference.reference_run import (
     observe_trajectory,
 )
 from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
+from mb2fmu.validation.reference_and_bounds import ReferenceAndBounds
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
 
 NAMES = ("pendulum", "oscillator", "double_pendulum")
@@ -108,7 +109,7 @@ def test_a_tighter_run_is_judged_by_the_bounds_of_its_tolerance(prepared, monkey
     wrong = replace(p.reference.experiment, parameters=(9.81 * (1.0 + excess),))
     values = integrated(p.reference, 1e-10, run=wrong)
     assert set(verdicts(p, values).values()) == {"passed"}
-    data = fmu_validation.ReferenceAndBounds(p.reference, p.limits)
+    data = ReferenceAndBounds(p.reference, p.limits)
     description = SimpleNamespace(state_derivative_pairs=())  # of no event that is watched
     plan = fmu_validation._FmuRunPlan(data, description, (p.reference.experiment,), ((),), None, {"CoSimulation": None})
     run = FmuProcessResult((simulation(p.reference, values),), {})

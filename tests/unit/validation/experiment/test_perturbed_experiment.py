@@ -39,7 +39,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
     form_experiment_with_perturbed_values,
     list_perturbed_experiments,
 )
-from mb2fmu.validation.fmu_validation import _make_perturbed_reference_and_bounds
+from mb2fmu.validation.reference_and_bounds import _make_perturbed_reference_and_bounds
 
 MODELS = Path(__file__).parents[4] / "models"
 

@@ -17,7 +17,7 @@ from mb2fmu.validation import FmuSimulationResult, make_reference_and_bounds
 from mb2fmu.validation.comparison.motion_comparison import compare_variables
 from mb2fmu.validation.experiment import perturbed_experiment
 from mb2fmu.validation.experiment.perturbed_experiment import TARGET_STEP_COUNT
-from mb2fmu.validation.fmu_validation import ReferenceAndBounds
+from mb2fmu.validation.reference_and_bounds import ReferenceAndBounds
 
 LINK = (
     '<link name="{}"><inertial><origin xyz="{}"/><mass value="{}"/>'
