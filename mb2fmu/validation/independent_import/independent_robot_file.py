@@ -76,10 +76,10 @@ def list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
         return []
     if robot.settings_file is None or "loops" in robot.arguments:
         return [asdict(loop) for loop in robot.settings.loops]
-    return read_loop_tables(read_side_file(robot.settings_file))
+    return read_loop_tables(_read_side_file(robot.settings_file))
 
 
-def read_side_file(side_file: Path) -> bytes:
+def _read_side_file(side_file: Path) -> bytes:
     """Return the content of a side file, read again."""
     try:
         return side_file.read_bytes()
@@ -100,7 +100,7 @@ def form_added_forces(
     inputs = {item.name: item.symbol for item in definition.inputs}
     side_file = None if "loads" in robot.arguments else robot.settings_file
     tables = (
-        read_load_tables(read_side_file(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
+        read_load_tables(_read_side_file(side_file)) if side_file else [asdict(each) for each in robot.settings.loads]
     )
     loads = read_independent_link_loads(tables, robot.named_loads, links, inputs) if robot.settings.loads else []
     for load in robot.loads[len(loads) :]:
