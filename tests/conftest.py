@@ -34,6 +34,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # comes back to the same expressions with the next model.
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 
+# Modules and tests that are collected are a million objects that stay: searched for cycles, they cost a tenth of that.
+gc.set_threshold(20_000, 20, 20)
+
 # Tests that call zig themselves take what FMUs are built with: for Windows alone zig builds a minute and more.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_folder() / "zig"))
 
@@ -67,7 +70,6 @@ def pytest_collection_finish() -> None:
     """What is there before the tests, and stays, is no longer searched for cycles: hundreds of thousands of objects."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_unconfigure() -> None:

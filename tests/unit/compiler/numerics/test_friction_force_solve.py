@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,9 +17,9 @@ from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 NORMALS, TANGENTS = 3, 3
 
 
-def solve_forces(W: np.ndarray, right: np.ndarray, held: np.ndarray) -> np.ndarray:
-    """Return N and T of three contacts with friction that do not slide."""
-    n = len(right)
+@cache
+def make_force_solver(n: int) -> Callable[..., Any]:
+    """Return the function of W, of which contacts are held and of the right-hand side: N and T where none slides."""
     names = tuple(map(str, range(n * n + 2 * n)))
     b = ProgramBuilder(ProgramVariableLayout(states=names))
     x = [b.state(k) for k in range(len(names))]
@@ -23,8 +27,12 @@ def solve_forces(W: np.ndarray, right: np.ndarray, held: np.ndarray) -> np.ndarr
     truths = [b.binary(Op.LT, b.constant(0.5), truth) for truth in x[n * n : n * n + n]]
     solver = FrictionForceSolver(b, contacts, truths, [b.constant(0.0)] * TANGENTS, "forces")
     b.entry("forces", names[:n], solver.solve(x[n * n + n :]))
-    values = np.concatenate([W.ravel(), held, right])
-    return np.asarray(evaluation.make_evaluator(b.build(), "forces")(0.0, values))
+    return evaluation.make_evaluator(b.build(), "forces")
+
+
+def solve_forces(W: np.ndarray, right: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Return N and T of three contacts with friction that do not slide."""
+    return np.array(make_force_solver(len(right))(0.0, np.concatenate([W.ravel(), held, right])))
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
