@@ -125,10 +125,9 @@ class _ContactProblem:
         sticking_margins = D[contacts] * (self.mu * normal - np.abs(tangential))
         friction_margins = np.where(modes.stuck, sticking_margins, sliding_margins)
         friction_margins[is_known & (modes.senses != self.known_senses)] = -np.inf
-        return -np.minimum(
-            np.min(margins, axis=1, initial=np.inf, where=are_present),
-            np.min(friction_margins, axis=1, initial=np.inf, where=has_friction),
-        )
+        least_margin = np.min(margins, axis=1, initial=np.inf, where=are_present)
+        least_friction_margin = np.min(friction_margins, axis=1, initial=np.inf, where=has_friction)
+        return np.asarray(-np.minimum(least_margin, least_friction_margin))
 
 
 @dataclass(frozen=True, slots=True)

@@ -420,4 +420,4 @@ def _select_square(B: Floats, inputs: Sequence[int], selected: Sequence[int]) ->
     if len(selected) == len(inputs):
         return B
     places = np.array([inputs.index(i) for i in selected])
-    return B[places[:, None], places]
+    return np.asarray(B[places[:, None], places])
