@@ -9,7 +9,7 @@ of ``lambdify`` for functions that are called a few times only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy as sm
@@ -70,6 +70,18 @@ def extract_repeated_subexpressions(
             new = symbol
         written[node] = new
     return named, [written[expression] for expression in expressions]
+
+
+def rename_symbols(expression: sm.Expr, names: Mapping[sm.Symbol, sm.Symbol]) -> sm.Expr:
+    """Return an expression in other symbols, which are not in it; terms and factors stay where they are.
+
+    ``xreplace`` forms each sum and product anew, and SymPy asks again what it knew of them.
+    """
+    renamed: dict[sm.Basic, sm.Basic] = {}
+    for node in iterate_distinct_subexpressions([expression]):
+        parts = tuple(renamed[part] for part in node.args)
+        renamed[node] = names[node] if node in names else _replace_parts(node, parts)
+    return renamed[expression]
 
 
 def _replace_parts(node: sm.Basic, parts: tuple[sm.Basic, ...]) -> sm.Basic:

@@ -22,6 +22,7 @@ from mb2fmu.compiler.numerics.regularized_constraint_systems import (
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
+from mb2fmu.model.expression_traversal import rename_symbols
 from mb2fmu.model.supported_functions import NoEvent
 
 _RESIDUAL_TOLERANCE = 1e-9
@@ -75,8 +76,9 @@ class PositionProjection:
             x: Symbols of the coordinates that are projected.
         """
         at_x = dict(zip(self._q, x, strict=True))
-        entries = [e.xreplace(at_x) for row in self._jacobian for e in row]
-        return [*x, *self._others, *entries, *(compute_magnitude_sum_bound(row).xreplace(at_x) for row in self._phi)]
+        sizes = [compute_magnitude_sum_bound(row) for row in self._phi]
+        entries = [e for row in self._jacobian for e in row]
+        return [*x, *self._others, *(rename_symbols(each, at_x) for each in (*entries, *sizes))]
 
     def project(self, nodes: Sequence[int]) -> list[int]:
         """Return the projected coordinates."""

@@ -276,9 +276,9 @@ class ScalarProgram:
         blocks = [self.block_operands(i) for i in range(len(self.blocks))]
         results, selections = np.flatnonzero(arity == _ARITY_BLOCK), np.flatnonzero(arity == 3)
         others = {node: blocks[i] for node, i in zip(results.tolist(), self.a[results].tolist(), strict=True)}
-        columns = (each[selections].tolist() for each in (self.a, self.b, self.c))
-        choices = dict(zip(selections.tolist(), zip(*columns, strict=True), strict=True))
-        return first.tolist(), second.tolist(), others | choices
+        rows = np.stack([self.a, self.b, self.c], axis=1)[selections].tolist()
+        others |= {node: tuple(row) for node, row in zip(selections.tolist(), rows, strict=True)}
+        return first.tolist(), second.tolist(), others
 
     def block_operands(self, index: int) -> tuple[int, ...]:
         """Return the nodes that a block reads, those of its factor block included."""

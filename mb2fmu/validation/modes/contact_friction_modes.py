@@ -21,7 +21,7 @@ from mb2fmu.mechanics.equations.contact_equations import (
     ZERO_SLIP_RATIO,
     ContactEquations,
 )
-from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
+from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
 Floats = npt.NDArray[np.float64]
@@ -125,12 +125,9 @@ class _ContactComplementarityProblem:
         sticking_margins = D[contacts] * (self.mu * normal - np.abs(tangential))
         friction_margins = np.where(modes.stuck, sticking_margins, sliding_margins)
         friction_margins[is_known & (modes.senses != self.known_senses)] = -np.inf
-        return np.asarray(
-            -np.minimum(
-                np.min(margins, axis=1, initial=np.inf, where=are_present),
-                np.min(friction_margins, axis=1, initial=np.inf, where=has_friction),
-            )
-        )
+        least_margin = np.min(margins, axis=1, initial=np.inf, where=are_present)
+        least_friction_margin = np.min(friction_margins, axis=1, initial=np.inf, where=has_friction)
+        return np.asarray(-np.minimum(least_margin, least_friction_margin))
 
 
 @dataclass(frozen=True, slots=True)
