@@ -21,7 +21,7 @@ from mb2fmu.mechanics.equations.contact_equations import (
     ZERO_SLIP_RATIO,
     ContactEquations,
 )
-from mb2fmu.model.declarations.contact_and_latch_declaration_records import MODE_THRESHOLD
+from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 
 Floats = npt.NDArray[np.float64]
