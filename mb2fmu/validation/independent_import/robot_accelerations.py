@@ -44,7 +44,7 @@ from mb2fmu.validation.independent_import.independent_loop_constraints import (
 from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
-    IndependentImport,
+    IndependentRobotImport,
     LinkModalState,
     LinkMotion,
     Pose,
@@ -81,7 +81,7 @@ _TRIES_PER_POINT = 20
 """Times as many points are drawn for events where loops are closed: not all of them close."""
 _TRIES_BEFORE_HALF_REACH = 5
 """After so many points that did not close, further ones are drawn within half the range."""
-RobotImport = IndependentImport | MujocoEquations
+RobotImport = IndependentRobotImport | MujocoEquations
 
 
 def sample_robot_accelerations(
@@ -146,7 +146,7 @@ def _read_independent_import(robot: RobotMechanics, source: Path, content: bytes
         )
         for each in robot.flexible
     }
-    return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
+    return IndependentRobotImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
 
 
 def _no_samples(reason: str) -> SympySourceAccelerationSamples:
@@ -214,7 +214,7 @@ def _form_added_forces(
 
 def _find_link_places(independent_import: RobotImport) -> Callable[[str], Pose]:
     """Return a function: a link's name → its frame in the frame that the independent import moves for it."""
-    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
+    tree = independent_import.tree if isinstance(independent_import, IndependentRobotImport) else None
     frames: Mapping[str, Pose] = tree.frames if tree else {}
     return lambda name: frames.get(name, GROUND_POSE)
 
@@ -245,7 +245,7 @@ def _list_loop_closures(
     independent_import: RobotImport, loop_tables: Sequence[Mapping[str, Any]]
 ) -> list[LinkFrameConnection]:
     """Return loops of the file, then of the settings."""
-    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
+    tree = independent_import.tree if isinstance(independent_import, IndependentRobotImport) else None
     place_of_link = _find_link_places(independent_import)
     closures = [
         LinkFrameConnection(*each)
@@ -508,7 +508,7 @@ class _RobotFileEquations:
                 assert column is not None
                 yield self._slot_of_symbol[u], column + k
         for link in self._robot.flexible:
-            assert isinstance(self._import, IndependentImport), "MuJoCo has none"
+            assert isinstance(self._import, IndependentRobotImport), "MuJoCo has none"
             first = self._import.modal_column[link.name]
             yield from ((self._slot_of_symbol[u], first + k) for k, u in enumerate(link.body.u))
 
