@@ -16,7 +16,7 @@ ComponentVariable = tuple[int, str]
 """(component, variable)."""
 
 
-class ConnectionResolver:
+class SystemConnectionResolver:
     """Resolves declared connections and collects the links that they make.
 
     Attributes:

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import get_args
 
 from mb2fmu.errors import Fault
-from mb2fmu.systems.connection_resolution import ConnectionResolver
+from mb2fmu.systems.connection_resolution import SystemConnectionResolver
 from mb2fmu.systems.coupled_system import CoupledSystem
 from mb2fmu.systems.fmu_component import FmuComponent, FmuUnitDefinition, compute_unit_conversion
 from mb2fmu.systems.master.input_evaluation_order import (
@@ -44,10 +44,10 @@ def wire_system(system: CoupledSystem, components: Sequence[FmuComponent]) -> Wi
         CouplingError: With all faults.
     """
     diagnostics = WiringFaultCollector(system, components, find_system_declaration_faults(system))
-    connection_resolver = ConnectionResolver(diagnostics)
+    connection_resolver = SystemConnectionResolver(diagnostics)
     for connection in system.connections:
         connection_resolver.connect(connection)
-    parameter_values = _ParameterValueResolver(diagnostics)
+    parameter_values = _SystemParameterValueResolver(diagnostics)
     values = tuple(parameter_values.component_values(index) for index in range(len(diagnostics.components)))
     mapped_parameters = tuple(parameter_values.map_system_parameters(values))
     wiring = _make_wiring(diagnostics, connection_resolver, values)
@@ -126,7 +126,7 @@ def _find_number_faults(system: CoupledSystem) -> Iterator[Fault]:
 
 def _make_wiring(
     diagnostics: WiringFaultCollector,
-    connection_resolver: ConnectionResolver,
+    connection_resolver: SystemConnectionResolver,
     component_values: Sequence[Mapping[str, float]],
 ) -> SystemWiring:
     """Return ports and links, without bonds."""
@@ -218,7 +218,7 @@ def _check_algebraic_loop(diagnostics: WiringFaultCollector, description: str) -
     diagnostics.faults.append(Fault(f"algebraic loop: {description}", diagnostics.system.where, remedy))
 
 
-class _ParameterValueResolver:
+class _SystemParameterValueResolver:
     """Resolves declared values of parameters to numbers in the variables' own units."""
 
     def __init__(self, diagnostics: WiringFaultCollector) -> None:

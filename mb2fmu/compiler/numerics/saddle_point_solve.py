@@ -52,7 +52,7 @@ class SaddlePointSystem:
         redundant: Collection[int] = (),
     ) -> None:
         self._way: _SchurComplementSolver | _SparseSaddlePointSolver
-        pattern = _SparsityPattern(builder, M, A)
+        pattern = _EliminationFillPattern(builder, M, A)
         if redundant or pattern.cost_of_halves() <= pattern.cost_in_order():
             self._way = _SchurComplementSolver(builder, M, A, weights, redundant)
         else:
@@ -156,7 +156,7 @@ class _SparseSaddlePointSolver:
         return [node for _, node in sorted(zip(order, x, strict=True))]
 
 
-class _SparsityPattern:
+class _EliminationFillPattern:
     """Sparsity pattern, and its fill-in.
 
     Attributes:

@@ -33,7 +33,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     plain_symbols,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
-from mb2fmu.mechanics.mechanism.sympy_import.output_import import SourceObjectRecordNumbers, read_outputs
+from mb2fmu.mechanics.mechanism.sympy_import.output_import import SympySourceObjectRecordNumbers, read_outputs
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
@@ -114,7 +114,9 @@ class _RobotMechanismBuilder:
         records = add_contacts_and_latches(self._add_loop_rows(records), d, self.plain)
         joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         named = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
-        numbers = SourceObjectRecordNumbers(frames=self.frame_of, points=self.point_of, bodies=named, joints=joints)
+        numbers = SympySourceObjectRecordNumbers(
+            frames=self.frame_of, points=self.point_of, bodies=named, joints=joints
+        )
         return replace(records, outputs=read_outputs(d, records, self.plain, numbers))
 
     def _form_tree_records(

@@ -42,7 +42,7 @@ from mb2fmu.validation.independent_import.independent_robot_file import (
 )
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
-    IndependentImport,
+    IndependentRobotImport,
     LinkModalState,
     LinkMotion,
     RobotEvaluationPoint,
@@ -396,7 +396,7 @@ class _RobotFileEquations:
                 assert column is not None
                 yield self._slot_of_symbol[u], column + k
         for link in self._robot.flexible:
-            assert isinstance(self._import, IndependentImport), "MuJoCo has none"
+            assert isinstance(self._import, IndependentRobotImport), "MuJoCo has none"
             first = self._import.modal_column[link.name]
             yield from ((self._slot_of_symbol[u], first + k) for k, u in enumerate(link.body.u))
 

@@ -32,7 +32,7 @@ from mb2fmu.validation.independent_import.independent_loop_constraints import (
 )
 from mb2fmu.validation.independent_import.independent_sdf import read_sdf_tree
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
-    IndependentImport,
+    IndependentRobotImport,
     Pose,
     read_urdf_tree,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mb2fmu.robots import RobotMechanics
 
 
-RobotImport = IndependentImport | MujocoEquations
+RobotImport = IndependentRobotImport | MujocoEquations
 
 
 def read_independent_import(robot: RobotMechanics, source: Path, content: bytes) -> RobotImport | str:
@@ -67,7 +67,7 @@ def read_independent_import(robot: RobotMechanics, source: Path, content: bytes)
         )
         for each in robot.flexible
     }
-    return IndependentImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
+    return IndependentRobotImport(content, read_tree, s.base, s.locked, free, prescribed, bending)
 
 
 def list_loops_of_settings(robot: RobotMechanics) -> list[Mapping[str, Any]]:
@@ -136,7 +136,7 @@ def form_added_forces(
 
 def find_link_places(independent_import: RobotImport) -> Callable[[str], Pose]:
     """Return a function: a link's name → its frame in the frame that the independent import moves for it."""
-    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
+    tree = independent_import.tree if isinstance(independent_import, IndependentRobotImport) else None
     frames: Mapping[str, Pose] = tree.frames if tree else {}
     return lambda name: frames.get(name, GROUND_POSE)
 
@@ -167,7 +167,7 @@ def list_loop_closures(
     independent_import: RobotImport, loop_tables: Sequence[Mapping[str, Any]]
 ) -> list[LinkFrameConnection]:
     """Return loops of the file, then of the settings."""
-    tree = independent_import.tree if isinstance(independent_import, IndependentImport) else None
+    tree = independent_import.tree if isinstance(independent_import, IndependentRobotImport) else None
     place_of_link = find_link_places(independent_import)
     closures = [
         LinkFrameConnection(*each)

@@ -145,7 +145,7 @@ class UrdfBendingLink(Protocol):
 
 
 @dataclass(slots=True)
-class IndependentImport:
+class IndependentRobotImport:
     """The independent import of a robot's file.
 
     Args:

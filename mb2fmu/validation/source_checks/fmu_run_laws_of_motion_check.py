@@ -109,12 +109,14 @@ class LawsOfMotionCheck:
             if len(centres) == len(points) and _is_resolved(
                 q_and_u, motions, time, relative_bound * np.concatenate(self._scales)
             ):
-                loads = _SourceMotionAlongRun(time, motions, self._substeps)
+                loads = _SympySourceMotionAlongRun(time, motions, self._substeps)
                 if self._substeps > 1:
                     loads = self._refine(loads, states)
                 yield from _judge_momentum(loads, np.array(centres), relative_bound)
 
-    def _refine(self, loads: _SourceMotionAlongRun, states: Sequence[Sequence[float]]) -> _SourceMotionAlongRun:
+    def _refine(
+        self, loads: _SympySourceMotionAlongRun, states: Sequence[Sequence[float]]
+    ) -> _SympySourceMotionAlongRun:
         """Return the loads at points between, too; values of the slots are those of each communication point."""
         assert self._kinematics is not None
         slots = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
@@ -215,7 +217,7 @@ def _interpolate(ends: Floats, changes: Floats, part: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceMotionAlongRun:
+class _SympySourceMotionAlongRun:
     """The objects' motion along a run.
 
     Attributes:
@@ -247,7 +249,7 @@ class _SourceMotionAlongRun:
         return fine[:: 2 * self.substeps] + difference / 3.0, error
 
 
-def _judge_momentum(loads: _SourceMotionAlongRun, centres: Floats, tolerance: float) -> Iterator[LawError]:
+def _judge_momentum(loads: _SympySourceMotionAlongRun, centres: Floats, tolerance: float) -> Iterator[LawError]:
     """Yield the worst error over bound at each second point, of the axes along which all bodies can always be shifted.
 
     Args:

@@ -80,7 +80,7 @@ class SympySourceMotion:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceBodyMotion:
+class SympySourceBodyMotion:
     """A body at one instant; vectors in the inertial frame's components.
 
     Attributes:
@@ -113,11 +113,11 @@ class PointAndFrameMotion:
     velocities: dict[Any, Floats]
     omegas: dict[Any, Floats]
     rotations: dict[Any, Floats]
-    bodies: dict[int, SourceBodyMotion] = field(default_factory=dict)
+    bodies: dict[int, SympySourceBodyMotion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceVelocities:
+class _SympySourceVelocities:
     """Velocities of mass centres and of the points of loads, angular velocities of bodies and of frames of loads.
 
     Each of shape (n, 3, k) for k sets of speeds; ``rotations`` are those of all frames, shape (3, 3, 1 or k).
@@ -342,7 +342,7 @@ class NumericKaneEquations:
         }
 
     def _evaluate_requested(
-        self, values: RealOrComplexArray, moving: _SourceVelocities, spins: Floats
+        self, values: RealOrComplexArray, moving: _SympySourceVelocities, spins: Floats
     ) -> PointAndFrameMotion:
         """Return velocities of points and frames at a state a complex step along the motion; ``spins``: of bodies."""
         totals: dict[Any, tuple[RealOrComplexArray, float]] = {None: (np.zeros(3, dtype=complex), 0.0)}
@@ -359,7 +359,7 @@ class NumericKaneEquations:
         omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
         masses = values[self._masses, 0].real.tolist()
         bodies = {
-            id(body): SourceBodyMotion(mass, positions.get(point), velocity, spin)
+            id(body): SympySourceBodyMotion(mass, positions.get(point), velocity, spin)
             for body, mass, point, velocity, spin in zip(
                 self._parts.bodies, masses, self._points, moving.velocities[:, :, 0].real, spins, strict=False
             )
@@ -370,7 +370,7 @@ class NumericKaneEquations:
 
     # ------------------------------------------------------------------ numbers
 
-    def _compute_velocities(self, values: RealOrComplexArray) -> _SourceVelocities:
+    def _compute_velocities(self, values: RealOrComplexArray) -> _SympySourceVelocities:
         """Return velocities of points and frames in inertial components, for all columns of numbers at once."""
         count, dtype = values.shape[1], values.dtype
 
@@ -400,7 +400,7 @@ class NumericKaneEquations:
                 velocity += _cross(omegas[frame], expressed([(places, frame)], R))
             moving.append(velocity)
         linear = np.array([moving[self._ends[point]] for point in self._points])
-        return _SourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning_frames]), R)
+        return _SympySourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning_frames]), R)
 
     def _evaluate_expressions(self, values: list[Any], count: int, dtype: Any) -> RealOrComplexArray:
         """Return all expressions, shape (number of expressions, count)."""
@@ -454,7 +454,7 @@ class NumericKaneEquations:
         rows: tuple[Floats, Floats, Floats, Floats, Floats],
         partials: tuple[Floats, Floats],
         values_along: RealOrComplexArray,
-        velocities: _SourceVelocities,
+        velocities: _SympySourceVelocities,
     ) -> SympySourceMotion:
         """Return M u' = f of all bodies and loads, solved on the constraints."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
@@ -494,7 +494,7 @@ class NumericKaneEquations:
             M,
         )  # fmt: skip
 
-    def _evaluate_inertias(self, values: RealOrComplexArray, velocities: _SourceVelocities) -> RealOrComplexArray:
+    def _evaluate_inertias(self, values: RealOrComplexArray, velocities: _SympySourceVelocities) -> RealOrComplexArray:
         """Return the bodies' central inertias along the inertial axes, shape (n_b, 3, 3); zero of particles.
 
         They are complex, since they turn.
@@ -512,7 +512,7 @@ class NumericKaneEquations:
         return inertias
 
     def _forces(
-        self, values: list[float], J: Floats, W: Floats, velocities: _SourceVelocities
+        self, values: list[float], J: Floats, W: Floats, velocities: _SympySourceVelocities
     ) -> tuple[Floats, Floats]:
         """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""
         numbers = iter(self._load_values(values))

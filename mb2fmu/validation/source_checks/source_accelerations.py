@@ -95,7 +95,7 @@ def sample_source_accelerations(
     with keep_mechanics_untouched(definition.mechanics):
         # Where a contact or latch is closed by then, the objects know nothing of it.
         has_events = definition.contacts or definition.latches or definition.events
-        equations = _SourceObjectEquations(
+        equations = _SympySourceObjectEquations(
             definition, mechanism, largest_speeds, computed_coordinates, () if has_events else visited_coordinates
         )
         samples = equations.draw_all_samples() if equations.methods else ()
@@ -148,7 +148,7 @@ def _has_time_dependent_loads(source_objects: SympySourceObjects) -> bool:
     return any(dynamicsymbols._t in entry.xreplace(at_rest).free_symbols for entry in entries)  # noqa: SLF001
 
 
-class _SourceObjectEquations:
+class _SympySourceObjectEquations:
     """The objects' own equations and kinematics, formed where possible: a source of accelerations."""
 
     def __init__(
@@ -187,7 +187,7 @@ class _SourceObjectEquations:
         self._import_comparison = None
         needs_comparison = self._equations is None or self._latched is not None
         if needs_comparison and self._kinematics is not None and mechanism.bodies:
-            self._import_comparison = _ImportComparison(mechanism, parts, self.symbols)
+            self._import_comparison = _MechanismImportComparison(mechanism, parts, self.symbols)
         if not self.methods:
             return
         try:
@@ -427,7 +427,7 @@ class _SourceObjectEquations:
         return changes, output_changes
 
 
-class _ImportComparison:
+class _MechanismImportComparison:
     """Compares the mechanism that was read with the objects: velocities, kinetic energy, generalized forces."""
 
     def __init__(self, mechanism: Mechanism, parts: SympySourceObjects, symbols: SympySourceSymbolSlots) -> None:

@@ -76,7 +76,7 @@ def _collect_garbage() -> None:
 
 
 @dataclass
-class _LeakCount:
+class _MemoryLeakCount:
     """Memory that instances have not freed."""
 
     unfreed_blocks: int = 0
@@ -115,7 +115,7 @@ def _count_process_resources() -> dict[str, int]:
 @register_trial("instantiating it a thousand times", "life.leak", "flags.memory", hosts=IN_PROCESS_ONLY)
 def try_instance_leaks(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that instances leave nothing behind."""
-    leak_count = _LeakCount()
+    leak_count = _MemoryLeakCount()
     _repeat_action(20, lambda: leak_count.use_one_instance(fixture))
     leak_count.unfreed_blocks = 0
     _collect_garbage()

@@ -70,10 +70,10 @@ class MechanismGraph:
 
 def build_mechanism_graph(mechanism: Mechanism) -> MechanismGraph:
     """Return the graph of a mechanism; without bodies (a Lagrangian alone) it has the ground only."""
-    return _GraphBuilder(mechanism).build()
+    return _MechanismGraphBuilder(mechanism).build()
 
 
-class _GraphBuilder:
+class _MechanismGraphBuilder:
     """Finds the body that each point and frame belongs to, and the connections between bodies."""
 
     def __init__(self, mechanism: Mechanism) -> None:

@@ -70,7 +70,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_sympy_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
-    SourceObjectRecordNumbers,
+    SympySourceObjectRecordNumbers,
     read_loop_closed_forms,
     read_outputs,
 )
@@ -205,9 +205,9 @@ class _MechanismReader:
         lagrangian_mechanism = replace(
             lagrangian_mechanism, lagrangian=lagrangian, appearance=self._read_ground_appearance()
         )
-        return self._add_observables(lagrangian_mechanism, SourceObjectRecordNumbers())
+        return self._add_observables(lagrangian_mechanism, SympySourceObjectRecordNumbers())
 
-    def _add_observables(self, mechanism: Mechanism, numbers: SourceObjectRecordNumbers) -> Mechanism:
+    def _add_observables(self, mechanism: Mechanism, numbers: SympySourceObjectRecordNumbers) -> Mechanism:
         """Return outputs and closed forms; their rows and points are those of the finished mechanism."""
         outputs = read_outputs(self.definition, mechanism, self.plain, numbers)
         loops = tuple(read_loop_closed_forms(self.definition, mechanism, self.plain))
@@ -311,7 +311,7 @@ class _MechanismReader:
         bodiless_mechanism = self._make_bodiless_mechanism(
             constraints, read_constraint_force_locations(constraints.declarations, trees, bodies)
         )
-        numbers = SourceObjectRecordNumbers(
+        numbers = SympySourceObjectRecordNumbers(
             frames=trees.frame_of,
             points=trees.point_of,
             loads=load_of,

@@ -35,7 +35,7 @@ class _MissingRequestedItemError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceObjectRecordNumbers:
+class SympySourceObjectRecordNumbers:
     """Numbers of the user's objects in the records.
 
     Attributes:
@@ -89,7 +89,7 @@ class SourceObjectRecordNumbers:
 
 
 def read_outputs(
-    definition: CheckedModel, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: SourceObjectRecordNumbers
+    definition: CheckedModel, mechanism: Mechanism, plain: DynamicsymbolMap, numbers: SympySourceObjectRecordNumbers
 ) -> tuple[OutputRecord, ...]:
     """Read outputs in declared order; requests that cannot be met are kept with the reason.
 
@@ -114,7 +114,7 @@ class _OutputRequestImporter:
         self,
         mechanism: Mechanism,
         plain: DynamicsymbolMap,
-        numbers: SourceObjectRecordNumbers,
+        numbers: SympySourceObjectRecordNumbers,
         coordinates: Sequence[sm.Expr],
         speeds: Sequence[sm.Expr],
     ) -> None:
