@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -200,19 +200,16 @@ class _ExperimentAndApiCheckResults:
     api_checks: tuple[ApiCheckResult, ...]
 
     @property
-    def interface_type_results(self) -> tuple[InterfaceTypeResult, ...]:
-        """Of all interface types, in both experiments."""
-        perturbed = self.perturbed_experiment.kinds if self.perturbed_experiment is not None else ()
-        return (self.first, *self.others, *perturbed)
-
-    @property
     def model_exchange_failure(self) -> str:
         """By how much Model Exchange fails, in words; empty where all of its motion passes."""
         return self.describe_motion_failure("ModelExchange")
 
     def describe_motion_failure(self, interface_type: InterfaceType) -> str:
         """Return by how much one interface type fails, in words; empty where all of its motion passes."""
-        results = [result for result in self.interface_type_results if result.simulation.kind == interface_type]
+        perturbed = self.perturbed_experiment.kinds if self.perturbed_experiment is not None else ()
+        results = [
+            result for result in (self.first, *self.others, *perturbed) if result.simulation.kind == interface_type
+        ]
         if not all(result.events_passed for result in results):
             return "events were off"
         quantities: list[VariableResult | InvariantResult] = []
@@ -248,6 +245,8 @@ class _FmuRunPlan:
         watched_events: The watched events of each experiment.
         check_point: Point and values of the API checks; None without a perturbed experiment.
         call_plans: The calls, for each of its interface types.
+        judged_runs: Results by the ``id`` of their run and its limits: where one interface type ran again, the other's
+            run is not judged again.
     """
 
     reference_and_bounds: ReferenceAndBounds
@@ -256,6 +255,7 @@ class _FmuRunPlan:
     watched_events: tuple[tuple[EventToLocate, ...], ...]
     check_point: ApiCheckPoint | None
     call_plans: Mapping[InterfaceType, ApiCallPlan | None]
+    judged_runs: dict[tuple[int, int], InterfaceTypeResult] = field(default_factory=dict)
 
     def run_fmu(self, fmu: Path, time_limit: float, clock: _ValidationActivityClock) -> list[FmuProcessResult]:
         """Run the FMU through all experiments and sessions, in each of its interface types."""
@@ -318,7 +318,7 @@ class _FmuRunPlan:
             except ToolError as error:
                 failure = f"Model Exchange could not be integrated more accurately, though {before}: {error}"
                 return judgement, notes or (" ".join(failure.split()),)
-            judgement = self.judge(definition, accurate_results, judgement)
+            judgement = self.judge(definition, accurate_results)
             note = (
                 f"Model Exchange was integrated again, with a relative tolerance of {CONVERGED_TOLERANCE:g} and "
                 f"absolute tolerances of {'' if fraction == 1.0 else f'{fraction:.0%} of '}what the states move by: "
@@ -345,20 +345,16 @@ class _FmuRunPlan:
         return experiments[0].tolerance if is_agreeing else None
 
     def judge(
-        self,
-        definition: DeclaredModelContent,
-        fmu_results: Sequence[FmuProcessResult],
-        earlier: _ExperimentAndApiCheckResults | None = None,
+        self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
     ) -> _ExperimentAndApiCheckResults:
-        """Judge all that was run; runs that an earlier judgement judged are not judged again."""
-        known = earlier.interface_type_results if earlier is not None else ()
+        """Judge all that was run."""
         first_result, *further_results = (
-            self.judge_interface_type(self.reference_and_bounds, fmu_result, 0, known) for fmu_result in fmu_results
+            self.judge_interface_type(self.reference_and_bounds, fmu_result, 0) for fmu_result in fmu_results
         )
         return _ExperimentAndApiCheckResults(
             first_result,
             tuple(further_results),
-            self.judge_perturbed_experiment(fmu_results, known),
+            self.judge_perturbed_experiment(fmu_results),
             self.judge_api_checks(definition, fmu_results),
         )
 
@@ -367,38 +363,33 @@ class _FmuRunPlan:
         reference_and_bounds: ReferenceAndBounds | PerturbedReferenceAndBounds,
         fmu_result: FmuProcessResult,
         experiment_index: int,
-        known: Sequence[InterfaceTypeResult],
     ) -> InterfaceTypeResult:
-        """Judge one interface type of the FMU in one experiment, unless one of the ``known`` results is of this run."""
+        """Judge one interface type of the FMU, in one experiment."""
         reference, limits = reference_and_bounds.reference, reference_and_bounds.limits
         assert reference is not None
         assert limits is not None
         simulation = fmu_result.simulations[experiment_index]
-        for result in known:
-            if result.simulation is simulation:
-                return result
+        key = id(simulation), id(limits)
+        if key in self.judged_runs:
+            return self.judged_runs[key]
         events: tuple[EventResult, ...] = ()
         if np.all(np.isfinite(simulation.values)):
             events = compare_events(
                 reference, limits, self.watched_events[experiment_index], fmu_result, experiment_index, self.description
             )
-        return InterfaceTypeResult(
-            events=events,
-            variables=compare_variables(reference, limits, simulation),
-            invariants=compute_invariant_results(reference, simulation, limits, reference_and_bounds.integrals),
-            simulation=simulation,
-        )
+        invariants = compute_invariant_results(reference, simulation, limits, reference_and_bounds.integrals)
+        variables = compare_variables(reference, limits, simulation)
+        result = InterfaceTypeResult(events=events, variables=variables, invariants=invariants, simulation=simulation)
+        return self.judged_runs.setdefault(key, result)
 
-    def judge_perturbed_experiment(
-        self, fmu_results: Sequence[FmuProcessResult], known: Sequence[InterfaceTypeResult]
-    ) -> PerturbedExperimentResult | None:
+    def judge_perturbed_experiment(self, fmu_results: Sequence[FmuProcessResult]) -> PerturbedExperimentResult | None:
         """Judge the perturbed experiment of all interface types; None if it was not requested."""
         perturbed = self.reference_and_bounds.perturbed
         if perturbed is None:
             return None
         can_judge = perturbed.reference is not None and perturbed.limits is not None
         return PerturbedExperimentResult(
-            kinds=tuple(self.judge_interface_type(perturbed, fmu_result, 1, known) for fmu_result in fmu_results)
+            kinds=tuple(self.judge_interface_type(perturbed, fmu_result, 1) for fmu_result in fmu_results)
             if can_judge
             else (),
             reference=perturbed.reference,
