@@ -44,7 +44,7 @@ def main() -> int:
         except Mb2FmuError as error:
             print(f"{name}: {error}", file=sys.stderr)
             return error.exit_code
-        reference_files.write_reference_files(made, ROOT / "reference" / name)
+        reference_files.write_reference_trajectory_files(made, ROOT / "reference" / name)
         spread = made.uncertainty.max()
         print(f"{name}: {len(made.time)} rows to t = {made.time[-1]:g} s, uncertainty at most {spread:.1e}")
     return 0

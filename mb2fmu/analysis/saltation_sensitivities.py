@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scipy.integrate import DOP853, Radau
 from scipy.optimize import brentq
 
-from mb2fmu.analysis.event_effects_and_derivatives import (
+from mb2fmu.analysis.event_jump_sensitivities import (
     MARGIN_TOLERANCE,
     MotionPointWithDerivatives,
     ProgramEventProcessor,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.integrate import solve_ivp
 
-from mb2fmu.analysis.event_effects_and_derivatives import ProgramEventProcessor
+from mb2fmu.analysis.event_jump_sensitivities import ProgramEventProcessor
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
 from mb2fmu.analysis.saltation_sensitivities import IntegrationSettings, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest

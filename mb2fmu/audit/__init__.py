@@ -17,10 +17,10 @@ from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from mb2fmu.audit.audit_policy import AuditPolicy, read_audit_policy
-    from mb2fmu.audit.audit_reference_run import AuditReferenceRun, read_audit_reference_run
     from mb2fmu.audit.audit_result import AuditResult
     from mb2fmu.audit.audit_run import audit, require_audit_packages
     from mb2fmu.audit.embedded_reference_run import find_reference_run_of_fmu
+    from mb2fmu.audit.recorded_reference_run import AuditReferenceRun, read_audit_reference_run
     from mb2fmu.audit.rules_and_findings import SEVERITIES, AuditFinding, AuditRule, Severity, audit_rules_by_id
 
 __all__ = [
@@ -47,6 +47,6 @@ __getattr__ = import_on_first_use(
         "audit_run": "audit require_audit_packages",
         "rules_and_findings": "SEVERITIES AuditRule AuditFinding Severity audit_rules_by_id",
         "embedded_reference_run": "find_reference_run_of_fmu",
-        "audit_reference_run": "AuditReferenceRun read_audit_reference_run",
+        "recorded_reference_run": "AuditReferenceRun read_audit_reference_run",
     },
 )

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
-from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.compiled_runge_kutta import compile_runge_kutta_library
@@ -38,6 +37,7 @@ from mb2fmu.audit.description import variable_rules as variables
 from mb2fmu.audit.description.description_import import UnsupportedFmiVersionError, parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
 from mb2fmu.audit.external_checkers import run_external_checkers
+from mb2fmu.audit.recorded_reference_run import AuditReferenceRun
 from mb2fmu.audit.rules_and_findings import (
     SEVERITIES,
     AuditFinding,

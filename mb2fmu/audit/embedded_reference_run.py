@@ -12,14 +12,14 @@ from pathlib import Path
 
 from lxml import etree
 
-from mb2fmu.audit.audit_reference_run import (
+from mb2fmu.audit.description.archive_rules import read_fmu_archive
+from mb2fmu.audit.description.description_import import parse_root_element_safely
+from mb2fmu.audit.recorded_reference_run import (
     AuditReferenceRun,
     RecordedReferenceTable,
     ReferenceRunFilesReader,
-    find_audit_reference_run,
+    find_recorded_reference_run,
 )
-from mb2fmu.audit.description.archive_rules import read_fmu_archive
-from mb2fmu.audit.description.description_import import parse_root_element_safely
 from mb2fmu.errors import Fault
 
 REFERENCE_FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
@@ -33,7 +33,7 @@ def find_reference_run_of_fmu(path: Path) -> AuditReferenceRun | None:
     Raises:
         Mb2FmuError: If there is one beside it that cannot be used, or the archive cannot be read.
     """
-    reference_beside = find_audit_reference_run(path)
+    reference_beside = find_recorded_reference_run(path)
     return reference_beside or read_embedded_reference_run(read_fmu_archive(path).contents)[0]
 
 

@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from mb2fmu.report.sections.coverage_section import describe_default_experiment_only, describe_exercised_quantities
-from mb2fmu.report.sections.event_tables import describe_event_failures as event_failures
-from mb2fmu.report.sections.event_tables import describe_event_verdict_counts
 from mb2fmu.report.sections.measured_data_section import (
     describe_failed_measured_tables,
     format_measurements_for_terminal,
 )
+from mb2fmu.report.sections.report_event_tables import describe_event_failures as event_failures
+from mb2fmu.report.sections.report_event_tables import describe_event_verdict_counts
 from mb2fmu.validation.independent_checks import IndependentCheck
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from mb2fmu.fmu.packaged_templates import make_template_environment
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, LineStyle, draw_chart
-from mb2fmu.report.pages.page_template import render_html_document
+from mb2fmu.report.pages.page_rendering import render_html_document
 from mb2fmu.systems.exports.foreign_masters import ForeignMasterResult
 from mb2fmu.systems.monolithic_reference_comparison import SystemVariableDeviation
 from mb2fmu.systems.system_block_diagram import draw_system_block_diagram

@@ -26,7 +26,7 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
 from mb2fmu.validation.comparison.contact_and_latch_law_violations import compute_contact_and_latch_law_violations
 from mb2fmu.validation.comparison.output_formula_comparison import compare_output_formulas
-from mb2fmu.validation.reference.first_integrals_along_run import find_potential_energy_function
+from mb2fmu.validation.reference.first_integrals_along_run import make_potential_energy_evaluator
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
@@ -284,7 +284,7 @@ def check_potential_energy(
     A potential energy that the model itself gives is an output like any other, so it does not fail.
     """
     requested = potential_energy_check.is_potential_requested(definition) and not mechanism.is_lagrangian_only
-    V = find_potential_energy_function(equations) if equations is not None and requested else None
+    V = make_potential_energy_evaluator(equations) if equations is not None and requested else None
     if V is None:
         return []
     comparison = potential_energy_check.compare_potential_with_loads(mechanism, V)

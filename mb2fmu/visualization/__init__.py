@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mb2fmu.visualization.scene.triangle_meshes import (
         TriangleMesh,
         decimate_meshes_to_budget,
-        describe_decimation,
+        describe_mesh_decimation,
         read_triangle_mesh,
     )
     from mb2fmu.visualization.still_picture import (
@@ -53,7 +53,7 @@ __all__ = [
     "TriangleMesh",
     "build_scene",
     "decimate_meshes_to_budget",
-    "describe_decimation",
+    "describe_mesh_decimation",
     "draw_motion",
     "draw_start_position",
     "list_scene_variables",
@@ -71,7 +71,7 @@ __getattr__ = import_on_first_use(
         "animation_page": ("AnimationPageElement render_animation_element render_animation_page render_print_picture"),
         "scene.drawing_from_scene": "draw_motion draw_start_position",
         "scene.drawing_records": "Drawing",
-        "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_decimation read_triangle_mesh",
+        "scene.triangle_meshes": "TriangleMesh decimate_meshes_to_budget describe_mesh_decimation read_triangle_mesh",
         "scene.scene_pose_trajectories": "PlotSignals StateTrajectory",
         "scene.mechanism_scene": "SCENE_FILE Scene",
         "scene.scene_building": "build_scene list_scene_variables",

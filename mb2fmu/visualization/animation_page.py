@@ -19,7 +19,7 @@ from mb2fmu.visualization import three_js
 from mb2fmu.visualization.scene.contact_overlay import ContactOverlay, form_contact_overlay
 from mb2fmu.visualization.scene.drawing_records import Drawing, PoseAnchorPoint, PoseSeries
 from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
-from mb2fmu.visualization.scene.triangle_meshes import decimate_meshes_to_size, describe_decimation
+from mb2fmu.visualization.scene.triangle_meshes import decimate_meshes_to_size, describe_mesh_decimation
 from mb2fmu.visualization.still_picture import render_still_picture
 
 FRAMES_PER_SECOND = 60
@@ -107,7 +107,7 @@ def render_animation_element(
         traces=bool(drawing.traces),
         plot=bool(data["signals"]["names"]),
         moves=len(drawing.poses.time) > 1,
-        notes=(*drawing.notes, *([describe_decimation(kept, given, "this page")] if kept < given else [])),
+        notes=(*drawing.notes, *([describe_mesh_decimation(kept, given, "this page")] if kept < given else [])),
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = Markup(_read_package_file("viewer.css").strip())  # noqa: S704 (our own file)

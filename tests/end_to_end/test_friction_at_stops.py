@@ -17,7 +17,7 @@ from event_models import reference_of
 from judging import Judge
 
 from mb2fmu import Brake, CoulombFriction, HardStop, Impact, Model, export
-from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
+from mb2fmu.validation.modes.coupled_holding_forces import find_ineffective_frictions, solve_coupled_holding_forces
 
 t = me.dynamicsymbols._t
 KINDS = ["CoSimulation", "ModelExchange"]
@@ -210,9 +210,9 @@ def test_what_contacts_hold_no_friction_holds():
     for left in (0.0, 3e-16, -2e-13, 1e-10):
         B = np.array([[-2.0, 1.0], [-2.0 * (1.0 - left), 1.0]])
         found = solve_coupled_holding_forces(B, np.array([3.0, 3.0]), np.array([1.25]))
-        assert find_held_friction_rows(B, 1).tolist() == [True]
+        assert find_ineffective_frictions(B, 1).tolist() == [True]
         assert found == pytest.approx([0.0, 3.0], abs=1e-12)
-    assert find_held_friction_rows(np.array([[-2.0, 1.0], [-1.9, 1.0]]), 1).tolist() == [False]
+    assert find_ineffective_frictions(np.array([[-2.0, 1.0], [-1.9, 1.0]]), 1).tolist() == [False]
 
 
 def test_two_frictions_on_one_crank_leave_round_off():

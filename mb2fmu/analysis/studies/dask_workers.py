@@ -74,7 +74,7 @@ def _run_chunk_of_cases(key: str, cases: Floats) -> StudyCaseResults:
 
 
 class DaskStudyCaseEngine:
-    """An ``StudyCaseEngine``.
+    """An ``StudyWorkerPool``.
 
     Args:
         client: Connected to a scheduler.

@@ -29,7 +29,7 @@ CHUNKS_PER_WORKER = 2
 """Chunks per worker that are given out: one that runs, and one that waits."""
 
 
-class StudyCaseEngine(Protocol):
+class StudyWorkerPool(Protocol):
     """Protocol: runs chunks."""
 
     def worker_count(self) -> int:
@@ -112,7 +112,7 @@ class StudyCaseRunTime:
 
 
 def run_study_cases(
-    engine: StudyCaseEngine, left: Sequence[int], take: Callable[[CaseNumbers, StudyCaseResults], None], results: int
+    engine: StudyWorkerPool, left: Sequence[int], take: Callable[[CaseNumbers, StudyCaseResults], None], results: int
 ) -> tuple[float, int]:
     """Run cases until each has an answer.
 
@@ -153,7 +153,7 @@ def run_study_cases(
 
 
 def _run_suspect_chunks(
-    engine: StudyCaseEngine,
+    engine: StudyWorkerPool,
     suspects: deque[CaseNumbers],
     take: Callable[[CaseNumbers, StudyCaseResults], None],
     results: int,

@@ -593,21 +593,22 @@ class _LeastNormSolutionTangent:
         right = [copy.node[node] for node in solve.operands]
         x = b.solution(factor, right)
         left = [
-            b.sub(value, less) for value, less in zip(right, multiply_factored_matrix(b, old, entries, x), strict=True)
+            b.sub(value, less)
+            for value, less in zip(right, multiply_by_matrix_entries(b, old, entries, x), strict=True)
         ]
         return cls(b, old, factor, entries, b.solution(factor, x), left)
 
     def tangent(self, residual: Sequence[int], slopes: Mapping[int, int]) -> list[int]:
         """Return dx, from db − dS x and the non-zero entries of dS."""
         b, old = self.builder, self.block
-        turned = multiply_factored_matrix(b, old, slopes, self.twofold_solution)
-        back = b.solution(self.factor, multiply_factored_matrix(b, old, slopes, self.left))
-        inside = multiply_factored_matrix(b, old, self.entries, turned)
+        turned = multiply_by_matrix_entries(b, old, slopes, self.twofold_solution)
+        back = b.solution(self.factor, multiply_by_matrix_entries(b, old, slopes, self.left))
+        inside = multiply_by_matrix_entries(b, old, self.entries, turned)
         right = [b.sub(b.add(r, k), i) for r, k, i in zip(residual, back, inside, strict=True)]
         return [b.add(x, w) for x, w in zip(b.solution(self.factor, right), turned, strict=True)]
 
 
-def multiply_factored_matrix(
+def multiply_by_matrix_entries(
     b: ProgramBuilder, factor: EquationSolveBlock, entries: Mapping[int, int], x: Sequence[int]
 ) -> list[int]:
     """Return a x, of the entries of A that are not zero by operand of its factor block."""

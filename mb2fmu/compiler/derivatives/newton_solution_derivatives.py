@@ -80,7 +80,7 @@ class _ProgramCopyWithNewtonSteps(CopiedProgramNodes):
         slopes = [b.unary(Op.FROZEN, inside.node[node]) for node in body.entries["jacobian"].results]
         rows = [slopes[i * n : i * n + n] for i in range(n)]
         added = body.entries["regularization"].results if "regularization" in body.entries else ()
-        system = _NewtonStep(
+        system = _RegularizedNewtonSolve(
             b,
             FactoredLinearSystem(b, rows, f"the derivative of {block.name}"),
             [b.unary(Op.FROZEN, inside.node[node]) for node in added],
@@ -92,7 +92,7 @@ class _ProgramCopyWithNewtonSteps(CopiedProgramNodes):
         return y
 
 
-class _NewtonStep:
+class _RegularizedNewtonSolve:
     """Steps by a regularized matrix, F_y + R, corrected once: s + (F_y + R)⁻¹ R s is off by the square of R F_y⁻¹ only.
 
     Args:

@@ -23,7 +23,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import (
     ALL_GROUPS,
     VariableReference,
     list_variable_group_members,
-    multiply_factored_matrix,
+    multiply_by_matrix_entries,
 )
 from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_solutions_differentiable
 from mb2fmu.compiler.derivatives.non_finite_derivative_masks import (
@@ -201,8 +201,10 @@ class _ReverseDifferentiation:
         entries = {i: copy.node[node] for i, node in enumerate(old.operands)}
         known = [copy.node[node] for node in block.operands]
         x = b.solution(factor, known)
-        outside = [b.sub(a, s) for a, s in zip(adjoints, multiply_factored_matrix(b, old, entries, right), strict=True)]
-        left = [b.sub(a, s) for a, s in zip(known, multiply_factored_matrix(b, old, entries, x), strict=True)]
+        outside = [
+            b.sub(a, s) for a, s in zip(adjoints, multiply_by_matrix_entries(b, old, entries, right), strict=True)
+        ]
+        left = [b.sub(a, s) for a, s in zip(known, multiply_by_matrix_entries(b, old, entries, x), strict=True)]
         return [(outside, b.solution(factor, x)), (b.solution(factor, right), left)]
 
     def _transposed(self, factor: int) -> int:

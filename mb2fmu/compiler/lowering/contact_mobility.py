@@ -48,7 +48,7 @@ class ContactMobility:
 
         def mobility(nodes: Sequence[int]) -> list[int]:
             """Return W row by row; the same node on both sides of the diagonal."""
-            parts, pinned = reshape_nodes_to_rows(nodes[: 2 * n * size], n), nodes[2 * n * size :]
+            parts, pinned = split_nodes_into_matrix_rows(nodes[: 2 * n * size], n), nodes[2 * n * size :]
             found = []
             for i in range(size):
                 for j in range(size):
@@ -107,7 +107,7 @@ def define_contact_response_sums(
         start, factors, columns = (
             nodes[:n],
             nodes[n : n + len(forces)],
-            reshape_nodes_to_rows(nodes[n + len(forces) :], n),
+            split_nodes_into_matrix_rows(nodes[n + len(forces) :], n),
         )
         return [
             b.sum([start[i], *(b.mul(column[i], factor) for column, factor in zip(columns, factors, strict=True))])
@@ -117,6 +117,6 @@ def define_contact_response_sums(
     walker.define(after, [*before, *forces, *(symbol for column in responses for symbol in column)], sums)
 
 
-def reshape_nodes_to_rows(nodes: Sequence[int], size: int) -> NodeMatrix:
+def split_nodes_into_matrix_rows(nodes: Sequence[int], size: int) -> NodeMatrix:
     """Return nodes in groups of one size."""
     return [list(nodes[i : i + size]) for i in range(0, len(nodes), size)]

@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import OPENING_STATE, ZERO_SLIP_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
+from mb2fmu.mechanics.equations.event_definitions import form_mode_change_indicator
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 
 NodeMatrix = list[list[int]]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.contact_mobility import define_contact_response_sums, reshape_nodes_to_rows
+from mb2fmu.compiler.lowering.contact_mobility import define_contact_response_sums, split_nodes_into_matrix_rows
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import ActiveRowSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
@@ -83,8 +83,8 @@ class MechanicalLatchLaws:
 
         def mobility(nodes: Sequence[int]) -> list[int]:
             """Return W row by row; the same node on both sides of the diagonal."""
-            G = reshape_nodes_to_rows(nodes[: n * len(jacobians)], n)
-            J = reshape_nodes_to_rows(nodes[n * len(jacobians) :], n)
+            G = split_nodes_into_matrix_rows(nodes[: n * len(jacobians)], n)
+            J = split_nodes_into_matrix_rows(nodes[n * len(jacobians) :], n)
             return [b.dot(G[max(i, j)], J[min(i, j)]) for i in range(len(G)) for j in range(r)]
 
         walker.define([symbol for row in self._W for symbol in row], [*entries, *columns], mobility)
@@ -98,13 +98,13 @@ class MechanicalLatchLaws:
 
         def forces(nodes: Sequence[int]) -> list[int]:
             """Return the forces of the rows alone, then what each contact adds."""
-            W, rest = reshape_nodes_to_rows(nodes[: r * r], r), nodes[r * r :]
+            W, rest = split_nodes_into_matrix_rows(nodes[: r * r], r), nodes[r * r :]
             half = b.constant(MODE_THRESHOLD)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             system = ActiveRowSystem(b, W, held, "the forces of latches")
             return [
                 force
-                for right in reshape_nodes_to_rows(rest[r:], r)
+                for right in split_nodes_into_matrix_rows(rest[r:], r)
                 for force in system.solve([b.neg(x) for x in right])
             ]
 
@@ -121,8 +121,8 @@ class MechanicalLatchLaws:
         def pinned(nodes: Sequence[int]) -> list[int]:
             """Return 1 or 0 from G_c, J_c, W_cL and lambda_c."""
             (G, J), (W, answers) = (
-                reshape_nodes_to_rows(nodes[: 2 * n], n),
-                reshape_nodes_to_rows(nodes[2 * n :], r),
+                split_nodes_into_matrix_rows(nodes[: 2 * n], n),
+                split_nodes_into_matrix_rows(nodes[2 * n :], r),
             )
             alone = b.dot(G, J)
             left = b.add(alone, b.dot(W, answers))
@@ -148,7 +148,7 @@ class MechanicalLatchLaws:
 
         def form_closing_impulses(nodes: Sequence[int]) -> list[int]:
             """Return one impulse per row; 0 where nothing closes."""
-            W, rest = reshape_nodes_to_rows(nodes[: r * r], r), nodes[r * r :]
+            W, rest = split_nodes_into_matrix_rows(nodes[: r * r], r), nodes[r * r :]
             half, zero = b.constant(MODE_THRESHOLD), b.constant(0.0)
             held = [b.binary(Op.LT, half, node) for node in rest[:r]]
             some = b.binary(Op.LT, half, b.sum(list(rest[r : 2 * r])))

@@ -31,7 +31,7 @@ import mpmath
 import numpy as np
 
 from mb2fmu.compiler.arithmetic.python_runtime import IEEE
-from mb2fmu.compiler.program.scalar_graph_construction import ScalarGraphWithSwitches
+from mb2fmu.compiler.program.growing_scalar_graph import ScalarGraphWithSwitches
 from mb2fmu.compiler.program.scalar_program import (
     EquationSolveBlock,
     Op,

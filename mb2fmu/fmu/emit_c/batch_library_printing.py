@@ -21,7 +21,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_newton_bodies,
 )
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files, render_c_template
-from mb2fmu.fmu.emit_c.used_operation_c_code import form_vector_lane_macro_calls, list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import form_vector_lane_macro_calls, list_included_c_files
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 
@@ -210,7 +210,7 @@ def _print_entries(
         functions.append(print_function_with_loops(graph, signature, stores, names, given=hoisted))
     facts: dict[str, object] = {
         "functions": (*bodies, *functions),
-        "files": list_operation_files(program),
+        "files": list_included_c_files(program),
         "lanes": form_vector_lane_macro_calls(program),
         "tables": print_lookup_tables(program, names, inner),
     }

@@ -34,7 +34,7 @@ from mb2fmu.fmu.emit_c.equations_c_source import (
     print_equation_functions,
 )
 from mb2fmu.fmu.emit_c.long_function_splitting import MAX_VALUES_PER_PART
-from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_included_c_files
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.interface.fmu_interface import FmiVersion, FmuInterface, FmuVariable
 from mb2fmu.fmu.packaged_templates import read_packaged_file
@@ -258,7 +258,7 @@ def _render_equations_files(printed: EquationFunctionTable, program: ScalarProgr
         *_translation_unit_names(_TABLE_FILE_STEMS[printed.table], len(several)),
         *_translation_unit_names(_SELDOM_FILE_STEM, len(seldom)),
     )
-    files = list_operation_files(program)
+    files = list_included_c_files(program)
     return {
         name: _render_equations_file(name, unit, printed, files)
         for name, unit in zip(names, (*several, *seldom), strict=True)
@@ -408,7 +408,7 @@ def _read_fmi_headers(version: FmiVersion) -> dict[str, bytes]:
 def read_operation_c_files(program: ScalarProgram) -> dict[str, bytes]:
     """Return the files of ``operations/`` that a program's code includes."""
     return {
-        name: read_packaged_file("mb2fmu.fmu.emit_c", f"operations/{name}") for name in list_operation_files(program)
+        name: read_packaged_file("mb2fmu.fmu.emit_c", f"operations/{name}") for name in list_included_c_files(program)
     }
 
 

@@ -14,7 +14,7 @@ def _list_used_operations(program: ScalarProgram) -> list[ScalarOperation]:
     return [OPERATIONS[Op(int(number))] for number in numbers if Op(int(number)) in OPERATIONS]
 
 
-def list_operation_files(program: ScalarProgram) -> tuple[str, ...]:
+def list_included_c_files(program: ScalarProgram) -> tuple[str, ...]:
     """Return the names of the files of ``operations/`` that the program's code includes."""
     return tuple(sorted({row.c_file for row in _list_used_operations(program) if row.c_file}))
 

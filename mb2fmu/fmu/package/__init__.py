@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mb2fmu.fmu.package.embedded_reference_trajectory import EmbeddedTrajectoryTable, form_embedded_reference_files
     from mb2fmu.fmu.package.fmu_archive import make_fmu_archive, read_archive, write_fmu_archive
     from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures, rasterize_svg
-    from mb2fmu.fmu.package.native_fmu import (
+    from mb2fmu.fmu.package.native_fmu_assembly import (
         add_documentation_page,
         add_validation_report,
         assemble_native_fmu,
@@ -63,7 +63,7 @@ __getattr__ = import_on_first_use(
         "embedded_reference_trajectory": "EmbeddedTrajectoryTable form_embedded_reference_files",
         "fmu_archive": "make_fmu_archive read_archive write_fmu_archive",
         "fmu_icons": "make_fmu_pictures rasterize_svg",
-        "native_fmu": "add_documentation_page add_validation_report assemble_native_fmu hash_file_tree"
+        "native_fmu_assembly": "add_documentation_page add_validation_report assemble_native_fmu hash_file_tree"
         " remove_validation_report",
         "python_fmu": "build_python_fmu",
     },

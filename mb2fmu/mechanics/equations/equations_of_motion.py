@@ -21,7 +21,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display_registry
-from mb2fmu.mechanics.equations.event_equations import EventDefinition, form_contact_and_latch_events
+from mb2fmu.mechanics.equations.event_definitions import EventDefinition, form_contact_and_latch_events
 from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
 from mb2fmu.mechanics.equations.observable_quantities import (
     DIAGNOSTIC_SYMBOLS,

@@ -6,7 +6,7 @@ about formulations or FMI.
 """
 
 from mb2fmu.mechanics.mechanism.assembly.discontinuous_force_diagnosis import add_discontinuity_note, has_events
-from mb2fmu.mechanics.mechanism.assembly.loop_closure import solve_loop_closure_start_values
+from mb2fmu.mechanics.mechanism.assembly.loop_closure_start_values import solve_loop_closure_start_values
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.sympy_import.mechanism_import import read_mechanism
 

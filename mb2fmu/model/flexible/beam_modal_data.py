@@ -14,8 +14,8 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.beam_modes import (
     END_KINDS,
     SERIES_MARGIN,
+    BeamModeConstants,
     BeamModeFamily,
-    BeamStiffnessConstants,
     compute_bending_modes,
     compute_torsion_or_extension_modes,
     foreshortening,
@@ -75,7 +75,7 @@ class BeamProperties:
         root, tip = self.ends
         return root != "free", tip == "clamped" or (tip == "pinned" and root == "free")
 
-    def line_stiffness(self, kind: str, direction: int) -> BeamStiffnessConstants:
+    def line_stiffness(self, kind: str, direction: int) -> BeamModeConstants:
         """Return the constants of a family: its kind, and the local axis of its displacement (1: y, 2: z)."""
         section = self.section
         if kind == "bending":
@@ -83,12 +83,12 @@ class BeamProperties:
             sheared = self.theory == "timoshenko" and self.G is not None
             shear = section.shear_coefficient * (self.G or 0.0) * section.area if sheared else math.inf
             rotary = self.rho * second if self.rotary_inertia else 0.0
-            return BeamStiffnessConstants(self.E * second, self.rho * section.area, shear, rotary)
+            return BeamModeConstants(self.E * second, self.rho * section.area, shear, rotary)
         if kind == "torsion":
-            return BeamStiffnessConstants(
+            return BeamModeConstants(
                 (self.G or 0.0) * section.torsional_stiffness_constant, self.rho * section.polar_moment
             )
-        return BeamStiffnessConstants(self.E * section.area, self.rho * section.area)
+        return BeamModeConstants(self.E * section.area, self.rho * section.area)
 
     def modes(self, kind: str, direction: int, count: int, places: Array) -> BeamModeFamily:
         """Return the lowest modes of a family at places along the beam."""

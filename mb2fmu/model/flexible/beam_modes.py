@@ -51,7 +51,7 @@ class BeamModeFamily:
 
 
 @dataclass(frozen=True, slots=True)
-class BeamStiffnessConstants:
+class BeamModeConstants:
     """Constants of one family of modes of a uniform beam.
 
     Attributes:
@@ -78,7 +78,7 @@ def lobatto_stations(count: int, length: float) -> tuple[Array, Array]:
 
 
 def compute_bending_modes(
-    line: BeamStiffnessConstants, length: float, ends: Sequence[str], count: int, stations: Array
+    line: BeamModeConstants, length: float, ends: Sequence[str], count: int, stations: Array
 ) -> BeamModeFamily:
     """Return modes of bending.
 
@@ -120,7 +120,7 @@ def compute_bending_modes(
 
 
 def compute_torsion_or_extension_modes(
-    line: BeamStiffnessConstants, length: float, held: Sequence[bool], count: int, stations: Array
+    line: BeamModeConstants, length: float, held: Sequence[bool], count: int, stations: Array
 ) -> BeamModeFamily:
     """Return modes of torsion or extension, of strain Σ a_j P_j; arguments as of :func:`compute_bending_modes`.
 

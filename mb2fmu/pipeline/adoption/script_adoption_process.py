@@ -220,7 +220,7 @@ def _name(quantity: AdoptedQuantity) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _AdoptedModelImportCheck:
+class _AdoptedModelFindings:
     """What the import of an adopted model says.
 
     Attributes:
@@ -238,7 +238,7 @@ class _AdoptedModelImportCheck:
 
 def _choose_outputs(
     adopted: AdoptedModelContent, run: ScriptRun, reference: str
-) -> tuple[AdoptedModelContent, _AdoptedModelImportCheck]:
+) -> tuple[AdoptedModelContent, _AdoptedModelFindings]:
     """Return the model, and what its import says; nothing where that takes too long."""
     # As the model file finds them: a script that goes on writes velocities into its points, which it has not there.
     script = read_script(run.path, adopted.label)
@@ -246,12 +246,12 @@ def _choose_outputs(
         with _interrupt_after(_CHECK_LIMIT_S):
             return _choose_start(adopted, script, reference)
     except KeyboardInterrupt:  # large mechanisms take longer to import than a file should take to be written
-        return adopted, _AdoptedModelImportCheck()
+        return adopted, _AdoptedModelFindings()
 
 
 def _choose_start(
     adopted: AdoptedModelContent, script: ScriptMechanics, reference: str
-) -> tuple[AdoptedModelContent, _AdoptedModelImportCheck]:
+) -> tuple[AdoptedModelContent, _AdoptedModelFindings]:
     """Return the model with a start at which it can be assembled, and what its import says."""
     check = _check_import(adopted, script, reference)
     if check.faults and any(_is_movable(each) for each in adopted.quantities):
@@ -295,7 +295,7 @@ def _is_movable(quantity: AdoptedQuantity) -> bool:
     return quantity.kind == "coordinate" and quantity.is_assumed
 
 
-def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> _AdoptedModelImportCheck:
+def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, reference: str) -> _AdoptedModelFindings:
     """Return whether the energy is known, which bodies have a known position, and the faults of the model so far."""
     filled = tuple(replace(each, value=1.0) if each.value is None else each for each in adopted.quantities)
     complete = replace(adopted, quantities=filled)
@@ -304,16 +304,16 @@ def _check_import(adopted: AdoptedModelContent, script: ScriptMechanics, referen
             read_mechanism(check_model(_make_model(complete, script, reference)))
         )
     except Mb2FmuError as error:
-        return _AdoptedModelImportCheck(faults=tuple(str(fault) for fault in error.faults))
+        return _AdoptedModelFindings(faults=tuple(str(fault) for fault in error.faults))
     except Exception as error:  # noqa: BLE001 - a fault of the check must not keep the file from being written
         # Where values are missing it may come of the numbers that were put in their places.
-        return _AdoptedModelImportCheck(faults=() if adopted.missing else (f"{type(error).__name__}: {error}",))
+        return _AdoptedModelFindings(faults=() if adopted.missing else (f"{type(error).__name__}: {error}",))
     try:
         known = potential_energy(SymbolicKinematics(mechanism)) is not None
     except Mb2FmuError:
         known = False
     placed = tuple(_list_placed_bodies(mechanism))
-    return _AdoptedModelImportCheck("total" if known else "kinetic", placed, (), mechanism.import_notes)
+    return _AdoptedModelFindings("total" if known else "kinetic", placed, (), mechanism.import_notes)
 
 
 def _list_placed_bodies(mechanism: Mechanism) -> Iterator[str]:

@@ -56,7 +56,7 @@ class AgentToolAnswer:
         return {"verdict": self.verdict, "good": self.is_good, **self.facts}
 
 
-async def run_mb2fmu_command(
+async def run_command_for_agent(
     folder: Path,
     arguments: Sequence[str],
     verdicts: Mapping[int, str],

@@ -56,7 +56,7 @@ def select_validation_facts(facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def select_run_facts(facts: dict[str, Any]) -> dict[str, Any]:
+def select_run_command_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the same, and where FMU and report are."""
     files = {"fmu": f"out/{facts['model']}.fmu", "report": f"out/{facts['model']}.html"}
     return select_validation_facts(facts) | files

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.pipeline.agent_server.agent_tool_answer import AgentToolAnswer, run_mb2fmu_command
+from mb2fmu.pipeline.agent_server.agent_tool_answer import AgentToolAnswer, run_command_for_agent
 from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
     select_adoption_facts,
     select_audit_facts,
     select_new_model_facts,
-    select_run_facts,
+    select_run_command_facts,
     select_simulation_facts,
     select_validation_facts,
 )
@@ -61,7 +61,7 @@ class AgentTools:
             place = path.relative_to(self._folder.path).as_posix()
             return AgentToolAnswer(written[0], f"{place}: run it next", is_good=True, facts={"model": place})
         arguments = ["new", "-o", str(path.parent), "--", path.stem]
-        return await run_mb2fmu_command(
+        return await run_command_for_agent(
             self._folder.path, arguments, written, self._make_relative(select_new_model_facts), 60.0
         )
 
@@ -83,7 +83,7 @@ class AgentTools:
         arguments += [f"--object={label}"] * bool(label) + ["--inline"] * inline + ["--force"] * replace
         written = {0: "written, not validated"}
         select = self._make_relative(select_adoption_facts)
-        return await run_mb2fmu_command(self._folder.path, arguments, written, select, time_limit)
+        return await run_command_for_agent(self._folder.path, arguments, written, select, time_limit)
 
     async def check(self, model: str, fmu: str = "", time_limit: float = 300.0) -> AgentToolAnswer:
         """Check a model without making an FMU, and show its equations; or compare an FMU of any tool with the model.
@@ -97,7 +97,9 @@ class AgentTools:
             return await self._validate(fmu, model, [], time_limit)
         arguments = ["equations", self._folder.find_model(model)]
         verdicts = {0: "equations derived, not validated"}
-        return await run_mb2fmu_command(self._folder.path, arguments, verdicts, drop_equations_from_facts, time_limit)
+        return await run_command_for_agent(
+            self._folder.path, arguments, verdicts, drop_equations_from_facts, time_limit
+        )
 
     async def run(
         self, model: str, at: dict[str, str] | None = None, fmi: Literal["2", "3"] = "2", time_limit: float = 600.0
@@ -112,7 +114,9 @@ class AgentTools:
         """
         arguments = ["run", self._folder.find_model(model), "-o", str(self._folder.find_output_folder()), "--fmi", fmi]
         arguments += _form_assignments("--at", at)
-        return await run_mb2fmu_command(self._folder.path, arguments, _VALIDATED, select_run_facts, time_limit)
+        return await run_command_for_agent(
+            self._folder.path, arguments, _VALIDATED, select_run_command_facts, time_limit
+        )
 
     async def simulate(
         self,
@@ -136,7 +140,7 @@ class AgentTools:
         arguments += _form_assignments("--at", at) + _form_assignments("--input", inputs)
         arguments += [] if stop is None else [f"--stop={stop!r}"]
         verdicts = {0: "simulated, not validated"}
-        return await run_mb2fmu_command(self._folder.path, arguments, verdicts, select_simulation_facts, time_limit)
+        return await run_command_for_agent(self._folder.path, arguments, verdicts, select_simulation_facts, time_limit)
 
     async def audit(self, fmu: str, run: bool = True, time_limit: float = 300.0) -> AgentToolAnswer:
         """Judge any FMU, from any tool: does it do what its description says?
@@ -161,18 +165,22 @@ class AgentTools:
         if file.endswith(".fmu"):
             return await self._audit(file, ["-v"], time_limit)
         arguments = ["run", self._folder.find_model(file), "-o", str(self._folder.find_output_folder()), "-v"]
-        return await run_mb2fmu_command(self._folder.path, arguments, _VALIDATED, select_run_facts, time_limit)
+        return await run_command_for_agent(
+            self._folder.path, arguments, _VALIDATED, select_run_command_facts, time_limit
+        )
 
     async def _validate(self, fmu: str, model: str, options: list[str], time_limit: float) -> AgentToolAnswer:
         """Compare an FMU with a model."""
         arguments = ["validate", str(self._folder.find_file(fmu)), "--model", self._folder.find_model(model), *options]
-        return await run_mb2fmu_command(self._folder.path, arguments, _VALIDATED, select_validation_facts, time_limit)
+        return await run_command_for_agent(
+            self._folder.path, arguments, _VALIDATED, select_validation_facts, time_limit
+        )
 
     async def _audit(self, fmu: str, options: list[str], time_limit: float) -> AgentToolAnswer:
         """Run the auditor, within half of the time for itself."""
         budget = f"--budget={max(time_limit / 2.0, 1.0):g}"
         arguments = ["audit", str(self._folder.find_file(fmu)), budget, *options]
-        return await run_mb2fmu_command(self._folder.path, arguments, _AUDITED, select_audit_facts, time_limit)
+        return await run_command_for_agent(self._folder.path, arguments, _AUDITED, select_audit_facts, time_limit)
 
     def _make_relative(
         self, select_facts: Callable[[dict[str, Any]], dict[str, Any]]

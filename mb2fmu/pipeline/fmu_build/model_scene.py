@@ -107,5 +107,5 @@ def place_and_decimate_meshes(
     drawn = visualization.decimate_meshes_to_budget(found, MOST_TRIANGLES)
     kept, given = (sum(len(mesh.faces) for mesh in meshes.values()) for meshes in (drawn, found))
     if kept < given:
-        notes.append(visualization.describe_decimation(kept, given, "all pictures"))
+        notes.append(visualization.describe_mesh_decimation(kept, given, "all pictures"))
     return drawn, tuple(notes)

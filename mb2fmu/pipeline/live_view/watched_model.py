@@ -21,7 +21,7 @@ POLL_INTERVAL = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class LivePageState:
+class WatchedModelStatus:
     """What the page shows.
 
     Attributes:
@@ -59,7 +59,7 @@ class WatchedModelFile:
     validates: bool = True
     at: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
-    state: LivePageState = field(default_factory=LivePageState)
+    state: WatchedModelStatus = field(default_factory=WatchedModelStatus)
     _seen: dict[Path, int] = field(default_factory=dict)
     _validation: subprocess.Popen[bytes] | None = None
     _runs: int = 0
@@ -103,7 +103,7 @@ class WatchedModelFile:
         except (Mb2FmuError, OSError) as error:
             self.state = replace(self.state, message=str(error), verdict="none", verdict_text="", report=b"")
             return
-        self.state = LivePageState(self.state.version + 1, motion=motion)
+        self.state = WatchedModelStatus(self.state.version + 1, motion=motion)
         if self.validates:
             self._start_validation()
 

@@ -17,8 +17,8 @@ from mb2fmu.analysis.studies.resolved_study_plan import InputSignal, ResolvedStu
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults
 from mb2fmu.analysis.studies.study_case_scheduling import (
     InProcessStudyCaseEngine,
-    StudyCaseEngine,
     StudyCaseRunTime,
+    StudyWorkerPool,
     run_study_cases,
 )
 from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, is_study_target_missing, parse_study_plan
@@ -125,7 +125,7 @@ def run_study(
 
 
 def _run_remaining_cases(
-    engine: StudyCaseEngine, store: StudyResultStore, left: Sequence[int], say: CaseProgressCallback
+    engine: StudyWorkerPool, store: StudyResultStore, left: Sequence[int], say: CaseProgressCallback
 ) -> StudyCaseRunTime:
     """Run the cases that are left, and keep each result as it comes."""
 
@@ -216,7 +216,7 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 @contextmanager
 def _open_case_engine(
     study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
-) -> Iterator[StudyCaseEngine]:
+) -> Iterator[StudyWorkerPool]:
     """Provide the engine that runs the cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes

@@ -156,7 +156,7 @@ def format_audit_rules_as_markdown() -> str:
 
 def render_audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
-    from mb2fmu.report.pages.page_template import (  # brings what pages of validations need, as SymPy
+    from mb2fmu.report.pages.page_rendering import (  # brings what pages of validations need, as SymPy
         render_html_document,
     )
 

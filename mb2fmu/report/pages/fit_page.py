@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mb2fmu.analysis.measured_and_fitted_curve import MeasuredAndFittedCurve
 from mb2fmu.report.figures.svg_chart import Chart, ChartLine, ChartPanel, draw_chart
-from mb2fmu.report.pages.page_template import render_html_document
+from mb2fmu.report.pages.page_rendering import render_html_document
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mb2fmu.report.pages.page_template import render_html_document
+from mb2fmu.report.pages.page_rendering import render_html_document
 
 
 def render_model_watch_page(name: str) -> bytes:

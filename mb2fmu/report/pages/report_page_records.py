@@ -92,7 +92,7 @@ class ReportProvenance:
 
     Attributes:
         unit: SHA-256 of the archive that the page is about; empty where the page is packed in it.
-        core: Hash of the FMU's files but for report and reference, see ``native_fmu.hash_file_tree``.
+        core: Hash of the FMU's files but for report and reference, see ``native_fmu_assembly.hash_file_tree``.
         hashes: What else → its hash (the model file).
         platforms: For which the FMU has a binary, as FMI names them; empty: not known, or none needed.
         versions: Software → version.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.report.pages.page_template import embed_svg_image, render_html_document
+from mb2fmu.report.pages.page_rendering import embed_svg_image, render_html_document
 
 
 @dataclass(frozen=True, slots=True)

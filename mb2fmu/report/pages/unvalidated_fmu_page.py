@@ -9,7 +9,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.report.equation_display.equation_html import form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
-from mb2fmu.report.pages.page_template import render_page_template
+from mb2fmu.report.pages.page_rendering import render_page_template
 from mb2fmu.report.pages.report_page_records import (
     ReportFigureGroup,
     ReportPageContent,

@@ -11,14 +11,14 @@ from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredMo
 from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, form_equation_blocks
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
-from mb2fmu.report.pages.page_template import render_page_template
+from mb2fmu.report.pages.page_rendering import render_page_template
 from mb2fmu.report.pages.report_page_records import (
     ReportFigureGroup,
     ReportPageContent,
     ReportProvenance,
     TheorySectionContent,
 )
-from mb2fmu.report.sections import coverage_section, event_tables, validation_sections
+from mb2fmu.report.sections import coverage_section, report_event_tables, validation_sections
 from mb2fmu.report.sections import model_and_fmu_facts as description
 from mb2fmu.report.sections.independent_checks_section import list_independent_check_rows
 from mb2fmu.report.sections.measured_data_section import describe_failed_measured_tables, list_measurement_rows
@@ -165,14 +165,17 @@ def _form_report_page(
 ) -> ReportPageContent:
     """Collect what the template shows: facts, tables and figures of one model and its verdict."""
     drawing = embed_supplied_model_picture(definition.diagram, f"What the coordinates of {definition.name} mean")
-    counts = event_tables.describe_event_verdict_counts(result), coverage_section.describe_exercised_quantities(result)
+    counts = (
+        report_event_tables.describe_event_verdict_counts(result),
+        coverage_section.describe_exercised_quantities(result),
+    )
     return ReportPageContent(
         title=definition.name,
         description=definition.description,
         verdict=validation_sections.form_verdict_text(
             result,
             [
-                *event_tables.describe_event_failures(result),
+                *report_event_tables.describe_event_failures(result),
                 *coverage_section.describe_coverage_failures(result),
                 *describe_failed_measured_tables(result.tables),
             ],
@@ -191,7 +194,7 @@ def _form_report_page(
         groups=figures.groups,
         invariants=validation_sections.list_invariant_rows(result),
         balances=figures.balances,
-        reference=validation_sections.describe_reference_accuracy(result),
+        reference=validation_sections.describe_reference_balances(result),
         checks=validation_sections.list_external_checker_rows(result),
         equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
@@ -203,5 +206,5 @@ def _form_report_page(
         provenance=given,
         exercised=coverage_section.form_coverage_section(result),
         independent_checks=list_independent_check_rows(result),
-        events=event_tables.form_report_event_tables(result),
+        events=report_event_tables.form_report_event_tables(result),
     )

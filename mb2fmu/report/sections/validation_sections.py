@@ -20,7 +20,7 @@ from mb2fmu.report.pages.report_page_records import (
     VerdictColour,
     VerdictText,
 )
-from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
+from mb2fmu.report.sections.report_event_tables import form_mode_strips, list_event_times
 from mb2fmu.report.sections.validation_failure_diagnosis import describe_likeliest_failure_cause
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, InvariantResult, ValidationResult, VariableResult
@@ -227,7 +227,7 @@ def draw_invariant_charts(result: ValidationResult) -> ReportFigureGroup:
     return ReportFigureGroup("Balances and residuals", text, tuple(figures))
 
 
-def describe_reference_accuracy(result: ValidationResult) -> str:
+def describe_reference_balances(result: ValidationResult) -> str:
     """Say how well the reference satisfies its own balances."""
     balances = result.reference.balances
     scales = [format_short_number(b.scale) + ("" if b.unit == "1" else f" {b.unit}") for b in balances]

@@ -23,7 +23,7 @@ from mb2fmu.robots.flexible_links.flexible_link import FlexibleLink
 
 
 @dataclass(slots=True)
-class FlexibleLinkRecordWriter:
+class FlexibleLinkRecordBuilder:
     """Writes the records of links that bend.
 
     Attributes:

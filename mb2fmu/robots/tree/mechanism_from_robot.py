@@ -24,7 +24,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import InverseDynamicsRequest, Joint
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    normalize_quaternion_frames,
+    make_rotations_length_independent,
     stabilize_quaternion_length,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
@@ -39,7 +39,7 @@ from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFrame, NamedFramePoint, NamedJoint
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecordWriter
+from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecordBuilder
 from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.exact_sympy_components import (
@@ -80,7 +80,7 @@ class _RobotMechanismBuilder:
     point_of: dict[Any, int] = field(default_factory=dict)
     body_of: dict[int, int] = field(default_factory=dict)  # part → number of its body
     K: dict[tuple[int, int], sm.Expr] = field(default_factory=dict)
-    bending: FlexibleLinkRecordWriter = field(init=False)
+    bending: FlexibleLinkRecordBuilder = field(init=False)
     inverse: bool = False  # the efforts along prescribed joints are requested
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class _RobotMechanismBuilder:
         sensed = make_motion_vector_symbols(self.robot, self.find_number, self.plain)
         self._translate_rates(kinematics)
         if self.quaternions:
-            self.frames = list(normalize_quaternion_frames(self.frames, self.quaternions, self.q))
+            self.frames = list(make_rotations_length_independent(self.frames, self.quaternions, self.q))
         bodies, loads = self._read_bodies()
         self._read_requests()
         loads += read_link_loads(self.robot, self.find_number, self.plain, self.body_of)
@@ -230,7 +230,7 @@ class _RobotMechanismBuilder:
         self.frames = [Frame(ground, -1, sm.ImmutableMatrix.eye(3), 0, ())]
         self.points = [KinematicPoint(ground, -1, None, (), located=True)]
         self.part_frame, self.part_origin = [0], [0]
-        self.bending = FlexibleLinkRecordWriter(self.frames, self.points, self.plain)
+        self.bending = FlexibleLinkRecordBuilder(self.frames, self.points, self.plain)
         self._place_flexible_links(0)
         for i, part in enumerate(self.robot.tree.parts[1:], 1):
             if part.section:

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.communication_steps import AcceptedCommunicationStep, CommunicationStepError, SystemStepper
+from mb2fmu.systems.master.coupled_system_stepping import (
+    AcceptedCommunicationStep,
+    CommunicationStepError,
+    SystemStepper,
+)
 from mb2fmu.systems.master.fmu_slaves import Slave
 from mb2fmu.systems.master.power_bond_energy import SystemBondEnergies
 from mb2fmu.systems.master.stability_forecast import (

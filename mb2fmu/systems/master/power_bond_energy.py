@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_polynomial_operations
-from mb2fmu.systems.master.communication_steps import AcceptedCommunicationStep
+from mb2fmu.systems.master.coupled_system_stepping import AcceptedCommunicationStep
 from mb2fmu.systems.port_and_bond_records import PowerBondSide, PowerBondVariable, SystemWiring
 
 Floats = npt.NDArray[np.float64]

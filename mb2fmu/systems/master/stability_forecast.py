@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
+from mb2fmu.systems.master.coupled_system_stepping import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
 from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
 

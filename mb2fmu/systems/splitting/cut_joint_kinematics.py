@@ -33,7 +33,7 @@ class _CutJointSideMotion:
 
 
 @dataclass
-class _FlangeStates:
+class _CutFlangeCoordinates:
     """Coordinates and speeds of the flange."""
 
     q: list[tuple[sm.Symbol, Coordinate, sm.Expr]] = field(default_factory=list)  # with q'
@@ -57,7 +57,7 @@ class CutJointSideMotions:
     def __init__(self, joint: CutJoint, settings: SplittingSettings) -> None:
         self._joint, self._settings = joint, settings
         self._start_values = settings.start_values(joint.mechanism)
-        self.flange = _FlangeStates()
+        self.flange = _CutFlangeCoordinates()
         self.inner = self._make_inner_side()
         self.outer = self._make_flange_side()
 

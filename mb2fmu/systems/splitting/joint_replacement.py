@@ -35,7 +35,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    normalize_quaternion_frames,
+    make_rotations_length_independent,
     stabilize_quaternion_length,
 )
 from mb2fmu.model.quantity_declarations import Parameter
@@ -275,7 +275,7 @@ class _JointCutBuilder:
         quaternions = (*mechanism.quaternions, group) if group else mechanism.quaternions
         kinematics = self._extend_kinematics(coordinates, speeds, group)
         if group:
-            frames[1] = normalize_quaternion_frames([frames[1]], [group], coordinates)[0]
+            frames[1] = make_rotations_length_independent([frames[1]], [group], coordinates)[0]
         added = (*coordinates[len(mechanism.q) :], *speeds[len(mechanism.u) :], *accelerations[len(mechanism.u) :])
         declarations = mechanism.declared
         declared = replace(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Frame, KinematicPoint, Mechanism, VectorTerms
-from mb2fmu.systems.splitting.needed_frames_and_points import NeededFramesAndPoints
+from mb2fmu.systems.splitting.needed_frames_and_points import FramesAndPointsOfPart
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class MechanismWithOpenedJoint:
     joint_powers: tuple[tuple[str, ...], ...]
 
 
-class RenumberedFramesAndPoints(NeededFramesAndPoints):
+class RenumberedFramesAndPoints(FramesAndPointsOfPart):
     """Frames and points of a mechanism, numbers raised by one except the ground's; some replaced by the flange's."""
 
     def __init__(self, mechanism: Mechanism, frames: dict[int, int], points: dict[int, int]) -> None:

@@ -15,7 +15,7 @@ from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, Decla
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
 from mb2fmu.systems.splitting.exchanged_forces import make_variable_identifier
 from mb2fmu.systems.splitting.mechanism_part_draft import ACCELERATION, VALUE, MechanismPartDraft
-from mb2fmu.systems.splitting.needed_frames_and_points import NeededFramesAndPoints
+from mb2fmu.systems.splitting.needed_frames_and_points import FramesAndPointsOfPart
 
 SymbolPair = tuple[sm.Symbol, sm.Symbol]
 
@@ -162,7 +162,7 @@ class MechanismPartVariables:
 
     # --- outputs
 
-    def _list_outputs(self, selection: NeededFramesAndPoints, bodies: int) -> Iterator[OutputRecord]:
+    def _list_outputs(self, selection: FramesAndPointsOfPart, bodies: int) -> Iterator[OutputRecord]:
         """Yield outputs that other parts need, and those outputs of the whole that this part alone can compute."""
         draft = self._draft
         used_names = {name for name, _ in self._list_sent_accelerations()}
@@ -225,7 +225,7 @@ class MechanismPartVariables:
                 load_index = self._draft.loads.index(self._mechanism.loads[force.load_index])
                 yield RequestedOutput(name=force.sender_output, unit=force.unit, kind="force", subject=(load_index,))
 
-    def _list_reaction_outputs(self, selection: NeededFramesAndPoints, bodies: int) -> Iterator[OutputRecord]:
+    def _list_reaction_outputs(self, selection: FramesAndPointsOfPart, bodies: int) -> Iterator[OutputRecord]:
         """Yield the force of the inner part on this one: on all its bodies together, about the joint's point."""
         point = selection.new_point_number(self._draft.cut.cut_indices[0])
         for kind, unit in (("reaction_force", "N"), ("reaction_torque", "N.m")):
@@ -287,7 +287,7 @@ class MechanismPartVariables:
         frames = [application.point_or_frame for application in applications if application.is_torque] + [
             frame for application in applications for frame, _ in application.vector
         ]
-        selection = NeededFramesAndPoints(
+        selection = FramesAndPointsOfPart(
             mechanism, bodies, draft.loads, points, frames + ([draft.cut.joint_frame] if at_joint else [])
         )
         outputs = tuple(self._list_outputs(selection, len(bodies)))
@@ -322,7 +322,7 @@ class MechanismPartVariables:
         )  # fmt: skip
 
     def _find_used_symbols(
-        self, selection: NeededFramesAndPoints, loads: Any, bodies: Any, outputs: Any
+        self, selection: FramesAndPointsOfPart, loads: Any, bodies: Any, outputs: Any
     ) -> set[sm.Symbol]:
         """Return all symbols of the part, with those that calculated parameters depend on."""
         mechanism, draft = self._mechanism, self._draft
@@ -436,7 +436,7 @@ class MechanismPartVariables:
             for first, second, third, fourth in own_groups
         )
 
-    def _select_constraints(self, selection: NeededFramesAndPoints) -> dict[str, Any]:
+    def _select_constraints(self, selection: FramesAndPointsOfPart) -> dict[str, Any]:
         """Return the fields of the constraints that the part keeps."""
         mechanism, rows = self._mechanism, self._draft.constraint_rows
         constraints = mechanism.velocity_constraints

@@ -1,4 +1,4 @@
-"""``NeededFramesAndPoints``: frames and points of a mechanism that some of its records need, with new numbers."""
+"""``FramesAndPointsOfPart``: frames and points of a mechanism that some of its records need, with new numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.systems.splitting.mechanism_state_dependencies import list_load_frames, list_load_points
 
 
-class NeededFramesAndPoints:
+class FramesAndPointsOfPart:
     """Needed frames and points, with those they refer to; inertial frame and origin are always included.
 
     Args:

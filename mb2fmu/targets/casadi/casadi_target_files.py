@@ -28,7 +28,7 @@ from mb2fmu.fmu.emit_c.c_literals import escape_comment_text, format_c_double
 from mb2fmu.fmu.emit_c.c_loop_printing import print_function_with_loops
 from mb2fmu.fmu.emit_c.equations_c_source import print_lookup_tables, print_newton_bodies
 from mb2fmu.fmu.emit_c.fmu_c_sources import read_operation_c_files
-from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_included_c_files
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.targets.target_model_description import TargetModelDescription
@@ -127,7 +127,7 @@ def _print_function_file(
             gives=PRINTED_ENTRIES[entry],
             name=f"{model.name}_{entry}",
             entry=entry,
-            files=list_operation_files(program),
+            files=list_included_c_files(program),
             tables=print_lookup_tables(program, names, inner),
             memory=memory or (0.0,),
             functions=(*bodies, *unique.values()),

@@ -16,7 +16,6 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     make_api_check_planner,
 )
 from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.api_check_comparison import ApiCheckComparison, RecordedValues
 from mb2fmu.validation.api_checks.derivative_api_checks import (
     compare_adjoint_derivatives,
     compare_directional_derivatives,
@@ -31,6 +30,7 @@ from mb2fmu.validation.api_checks.extreme_state_checks import (
     compare_values_at_extreme_states,
     make_extreme_state_points_operation,
 )
+from mb2fmu.validation.api_checks.recorded_api_call_comparison import ApiCheckComparison, RecordedValues
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
     compare_api_check_values,

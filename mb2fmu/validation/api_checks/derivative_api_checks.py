@@ -17,7 +17,7 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     list_state_and_input_changes,
 )
 from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.api_check_comparison import (
+from mb2fmu.validation.api_checks.recorded_api_call_comparison import (
     KNOWN_FRACTION,
     NOISE_FRACTION,
     UNCERTAINTY_FACTOR,

@@ -26,7 +26,7 @@ from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.bounds.event_time_bounds import EventTimeBound
+    from mb2fmu.validation.bounds.event_time_tolerances import EventTimeBound
     from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 
 Floats = npt.NDArray[np.float64]

@@ -1,6 +1,6 @@
 """The reference's flow over one communication step from an FMU's own state, with delays of its events.
 
-An FMU has its events late: it shows indicators that are off by o (``event_time_bounds.MARGIN_OFFSETS``), so that no
+An FMU has its events late: it shows indicators that are off by o (``event_time_tolerances.MARGIN_OFFSETS``), so that no
 importer finds one of them zero where nothing happens. Let x⁻ be the state at which a switch's margin m(x, t) comes to
 zero, f⁻ and f⁺ the slopes before and after, and R what the event makes of the state. The event is late by δ = o / |m'|
 with m' = m_t + m_x f⁻, and what is behind it is off by
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
+from mb2fmu.validation.bounds.event_time_tolerances import MARGIN_OFFSETS
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_sides import (

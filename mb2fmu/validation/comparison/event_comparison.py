@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.event_time_bounds import PROBE_FRACTION, EventTimeBound
+from mb2fmu.validation.bounds.event_time_tolerances import PROBE_FRACTION, EventTimeBound
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.event_sides import (
     SimultaneousEvents,
     advance_with_held_modes,
-    evaluate_event_side,
+    extrapolate_from_event,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
@@ -272,7 +272,7 @@ def _extrapolate_to_instant(
         _find_communication_point_between(run.time, step_at_event, time) if step is None else (time, step)
     )
     inputs_at_event, inputs = run.inputs[step_at_event].tolist(), run.inputs[step_there].tolist()
-    y_at_point, modes = evaluate_event_side(numeric, event_group, side, point, inputs_at_event, prepared)
+    y_at_point, modes = extrapolate_from_event(numeric, event_group, side, point, inputs_at_event, prepared)
     y = advance_with_held_modes(numeric, point, y_at_point, time, inputs, prepared, modes)
     motion = numeric.motion_in_modes(time, y[:-1], inputs, prepared, modes)
     return np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)])

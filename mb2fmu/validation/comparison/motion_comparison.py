@@ -52,7 +52,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
-from mb2fmu.validation.bounds.event_time_bounds import (
+from mb2fmu.validation.bounds.event_time_tolerances import (
     EventTimeBound,
     ValuesNearEvents,
     compute_event_time_bounds,

@@ -108,7 +108,7 @@ class TrajectoryIntegrationStruct(ctypes.Structure):
     ]
 
 
-class RadauCollocationStruct(ctypes.Structure):
+class RadauCoefficientsStruct(ctypes.Structure):
     """``struct collocation``; ``numbers`` are the arrays that it points to."""
 
     numbers: Sequence[npt.NDArray[Any]]
@@ -150,7 +150,7 @@ class EventSettlingStruct(ctypes.Structure):
     ]
 
 
-class ExpressionGroupStruct(ctypes.Structure):
+class FunctionCallStruct(ctypes.Structure):
     """``struct group``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [

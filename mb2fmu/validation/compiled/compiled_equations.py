@@ -356,7 +356,7 @@ class CompiledEquations:
         *,
         parts: int = 1,
         projected: bool = False,
-        collocation: c_structures.RadauCollocationStruct | None = None,
+        collocation: c_structures.RadauCoefficientsStruct | None = None,
     ) -> Floats:
         """Return (x, W) at all points, from ``start`` at the first one; shape (n_t, n_x + 1).
 

@@ -130,7 +130,7 @@ class _ExpressionValueCode:
         self, loops: Sequence[_GroupedExpressionFunction], library: ctypes.CDLL
     ) -> c_structures.ExpressionGroupsStruct:
         """Return the table of functions, which are in ``library``; it lives as long as this object."""
-        table = (c_structures.ExpressionGroupStruct * max(len(loops), 1))()
+        table = (c_structures.FunctionCallStruct * max(len(loops), 1))()
         for row, loop in zip(table, loops, strict=False):
             row.function = ctypes.cast(getattr(library, f"values_{loop.number}"), ctypes.c_void_p).value
             row.places, row.count, row.first = c_structures.array_address(loop.places), loop.count, loop.first

@@ -53,7 +53,7 @@ from mb2fmu.validation.independent_import.missing_independent_import import (
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
-from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
+from mb2fmu.validation.source_checks.event_import_check import ImportedEventComparison
 from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomAdmissibleState
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
@@ -111,7 +111,7 @@ def sample_independent_robot_accelerations(
         added = None if missing else form_added_forces(definition, robot, independent_import)
     except ValueError as error:
         missing = f"what was added to the file is not known to the independent import: {error}"
-    equations = _RobotFileEquations(definition, robot, independent_import, closures, added)
+    equations = _IndependentRobotAccelerations(definition, robot, independent_import, closures, added)
     samples = _no_samples(missing) if missing else equations.sample_all()
     if mechanism is None:
         return samples
@@ -124,7 +124,7 @@ def _no_samples(reason: str) -> SympySourceAccelerationSamples:
     return SympySourceAccelerationSamples((), {}, {}, {INDEPENDENT_IMPORT: reason}, methods=(INDEPENDENT_IMPORT,))
 
 
-class _RobotFileEquations:
+class _IndependentRobotAccelerations:
     """The independent import of a robot's file, with added forces and closed loops: a source of accelerations."""
 
     def __init__(
@@ -189,7 +189,7 @@ class _RobotFileEquations:
         unknown = [name for name in self._link_vectors.links if not self._import.has_frame(name)]
         if unknown:
             return [], [f"what names {', '.join(unknown)}"]
-        check = EventImportCheck(d, mechanism, self.symbols, kinematics, np.array(reach))
+        check = ImportedEventComparison(d, mechanism, self.symbols, kinematics, np.array(reach))
         if check.is_empty:
             return [], []
         drawn_points = itertools.islice(self.draw_points(), _TRIES_PER_POINT * _EVENT_POINT_COUNT)

@@ -1,8 +1,8 @@
 """Numbers for a robot's expressions of events, gaps and rows: motions of links are those of the independent import.
 
-:class:`EventImportCheck` asks the model's own expressions for numbers and moves them along a motion. Of a model in
-SymPy it asks ``SympySourceSymbolSlots`` and ``SympySourceConstraintEvaluator``; of a robot the two classes here, which
-offer the same.
+:class:`ImportedEventComparison` asks the model's own expressions for numbers and moves them along a motion. Of a
+model in SymPy it asks ``SympySourceSymbolSlots`` and ``SympySourceConstraintEvaluator``; of a robot the two classes
+here, which offer the same.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def solve_coupled_holding_forces(
     return values
 
 
-def find_held_friction_rows(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
+def find_ineffective_frictions(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     """Return which frictions rub on a motion that contacts and latches hold, shape (signs,).
 
     Args:

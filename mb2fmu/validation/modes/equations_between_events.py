@@ -29,7 +29,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
     SymbolAssignment,
 )
-from mb2fmu.mechanics.equations.event_equations import form_mode_change_indicator
+from mb2fmu.mechanics.equations.event_definitions import form_mode_change_indicator
 from mb2fmu.mechanics.equations.latch_equations import LatchEquations
 from mb2fmu.mechanics.equations.unilateral_constraint_rows import UnilateralRow
 from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions

@@ -27,7 +27,7 @@ from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEve
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
 from mb2fmu.validation.modes.instant_motion_in_modes import InstantMotionInModes
-from mb2fmu.validation.modes.latch_closure import eliminate_held_rows, solve_latch_closing_impulses
+from mb2fmu.validation.modes.latch_closing_impulses import eliminate_held_rows, solve_latch_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
 

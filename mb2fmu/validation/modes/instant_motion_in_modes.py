@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
-from mb2fmu.validation.modes.latch_closure import ClosedLatchRows
+from mb2fmu.validation.modes.latch_closing_impulses import ClosedLatchRows
 
 Floats = npt.NDArray[np.float64]
 

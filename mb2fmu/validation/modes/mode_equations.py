@@ -22,14 +22,14 @@ from mb2fmu.validation.compiled.compiled_mode_steps import (
     SwitchKind,
 )
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
-from mb2fmu.validation.modes.coupled_holding_forces import find_held_friction_rows, solve_coupled_holding_forces
+from mb2fmu.validation.modes.coupled_holding_forces import find_ineffective_frictions, solve_coupled_holding_forces
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 from mb2fmu.validation.modes.instant_motion_in_modes import (
     DerivativesAndOutputs,
     InstantMotionInModes,
     ModeMotionOutputLayout,
 )
-from mb2fmu.validation.modes.latch_closure import find_contacts_blocked_by_latches
+from mb2fmu.validation.modes.latch_closing_impulses import find_contacts_blocked_by_latches
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 Floats = npt.NDArray[np.float64]
@@ -357,7 +357,7 @@ class ModeEquations(NumericEquations):
             base = self.evaluate_in_modes(t, x, r, prepared, modes_at_rest.values)
             B, _ = self._measure_force_effects(t, x, r, prepared, base, modes_at_rest, holding_inputs)
             limits[self.signs] = np.where(
-                find_held_friction_rows(self._remove_pinned_effects(B, holding_inputs), len(self.signs)),
+                find_ineffective_frictions(self._remove_pinned_effects(B, holding_inputs), len(self.signs)),
                 _PUSHED_SLIP_LIMIT,
                 0.0,
             )

@@ -183,11 +183,11 @@ def evaluate_both_event_sides(
     prepared: Sequence[float],
 ) -> tuple[tuple[Floats, SwitchModes], tuple[Floats, SwitchModes]]:
     """Return (x, W) and modes at an instant near an event: as if it came later, and as if it had come before."""
-    before, after = (evaluate_event_side(numeric, event_group, side, time, r, prepared) for side in (0, 1))
+    before, after = (extrapolate_from_event(numeric, event_group, side, time, r, prepared) for side in (0, 1))
     return before, after
 
 
-def evaluate_event_side(
+def extrapolate_from_event(
     numeric: HybridEquations, event_group: SimultaneousEvents, side: int, time: float, r: Sequence[float],
     prepared: Sequence[float],
 ) -> tuple[Floats, SwitchModes]:  # fmt: skip

@@ -49,10 +49,10 @@ def find_first_integrals(
     """
     if mechanism.is_lagrangian_only:
         return LagrangianConservedQuantities(mechanism, free)
-    return ConservedQuantities(mechanism, find_potential_energy_function(equations), free)
+    return ConservedQuantities(mechanism, make_potential_energy_evaluator(equations), free)
 
 
-def find_potential_energy_function(equations: EquationsOfMotion) -> PotentialFunction | None:
+def make_potential_energy_evaluator(equations: EquationsOfMotion) -> PotentialFunction | None:
     """Return V of t, q and all parameters; None where it is unknown or depends on more."""
     e = equations
     if e.energy.potential is None:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.polynomial import legendre
 
-from mb2fmu.validation.compiled.c_structures import RadauCollocationStruct, array_address
+from mb2fmu.validation.compiled.c_structures import RadauCoefficientsStruct, array_address
 from mb2fmu.validation.reference.smooth_integration import (
     BatchSlopeFunction,
     HeldBatchSlopeFunction,
@@ -211,13 +211,13 @@ _EIGENVALUES, _EIGENPROJECTIONS = _decompose_coefficients()
 
 
 @functools.cache
-def get_collocation_struct() -> RadauCollocationStruct:
+def get_collocation_struct() -> RadauCoefficientsStruct:
     """Return the method's numbers for C."""
     numbers = [
         np.ascontiguousarray(a)
         for a in (_NODES, _COEFFICIENTS, _HALF_STEP_INTERPOLATION, _EIGENVALUES, _EIGENPROJECTIONS)
     ]
     addresses = [*map(array_address, numbers)]
-    struct = RadauCollocationStruct(RADAU_STAGES, *addresses[:3], len(_EIGENVALUES), *addresses[3:])
+    struct = RadauCoefficientsStruct(RADAU_STAGES, *addresses[:3], len(_EIGENVALUES), *addresses[3:])
     struct.numbers = numbers
     return struct

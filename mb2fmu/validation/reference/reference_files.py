@@ -44,7 +44,7 @@ def take_reference_excerpt(reference: ReferenceRun) -> Trajectory:
     return Trajectory(trajectory.names, trajectory.time[rows], trajectory.values[rows], uncertainty, provenance)
 
 
-def write_reference_files(trajectory: Trajectory, folder: Path) -> None:
+def write_reference_trajectory_files(trajectory: Trajectory, folder: Path) -> None:
     """Write an :func:`take_reference_excerpt`; the folder is made if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
@@ -63,7 +63,7 @@ def write_reference_files(trajectory: Trajectory, folder: Path) -> None:
 
 
 def read_reference_files(folder: Path) -> Trajectory:
-    """Read files of :func:`write_reference_files`.
+    """Read files of :func:`write_reference_trajectory_files`.
 
     Raises:
         ValidationError: If a file is not there, or the two do not belong together.

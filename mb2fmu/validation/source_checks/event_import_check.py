@@ -116,7 +116,7 @@ class ModelCoordinateRates(Protocol):
         """Return the values with q' as it follows from q and u."""
 
 
-class EventImportCheck:
+class ImportedEventComparison:
     """Compares the imported contacts, latches and events with the model.
 
     Args:

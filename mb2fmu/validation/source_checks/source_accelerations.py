@@ -19,7 +19,7 @@ from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.model.supported_functions import LookupTableDerivative, StickingSign
-from mb2fmu.validation.source_checks.event_import_check import EventImportCheck
+from mb2fmu.validation.source_checks.event_import_check import ImportedEventComparison
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
     SCALE_BLEND_FRACTION,
@@ -201,7 +201,7 @@ class _SympySourceObjectEquations:
             definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
             visited_coordinates,
         )  # fmt: skip
-        self._events = EventImportCheck(definition, mechanism, self.symbols, constraints, self._points.q_scale)
+        self._events = ImportedEventComparison(definition, mechanism, self.symbols, constraints, self._points.q_scale)
         self.left_out = self._events.left_out
 
     def _form_equations(self) -> SympySourceEquations | None:

@@ -31,7 +31,7 @@ from mb2fmu.visualization.scene.drawing_records import (
     PoseAnchorPoint,
     PoseSeries,
 )
-from mb2fmu.visualization.scene.mechanism_scene import Scene, SceneBody, SceneLine
+from mb2fmu.visualization.scene.mechanism_scene import Scene, SceneBodyInertia, SceneLine
 from mb2fmu.visualization.scene.scene_pose_trajectories import (
     PoseTrajectory,
     StateTrajectory,
@@ -409,7 +409,7 @@ class _DrawingBuilder:
             yield DrawnSolid("sphere", (size,), anchor, (1.0, 0.0, 0.0, 0.0), color, 1.0, "centre")
             assert index >= 0
 
-    def _axes(self, body: SceneBody) -> tuple[Floats, tuple[float, float, float, float]] | None:
+    def _axes(self, body: SceneBodyInertia) -> tuple[Floats, tuple[float, float, float, float]] | None:
         """Return half axes in m and the turn of the ellipsoid with a body's mass and inertia; None for a particle."""
         if body.inertia < 0:
             return None

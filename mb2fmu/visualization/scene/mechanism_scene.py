@@ -32,7 +32,7 @@ LinkKind = Literal["rod", "rail", "pathway"]
 
 
 @dataclass(frozen=True, slots=True)
-class SceneBody:
+class SceneBodyInertia:
     """A body of the mechanics.
 
     Attributes:
@@ -190,7 +190,7 @@ class Scene:
     stop: float
     step: float
     tolerance: float
-    bodies: tuple[SceneBody, ...]
+    bodies: tuple[SceneBodyInertia, ...]
     shapes: tuple[SceneShape, ...] = ()
     links: tuple[SceneLine, ...] = ()
     joints: tuple[SceneJoint, ...] = ()
@@ -243,7 +243,7 @@ _RECORD_TYPES: Mapping[str, type] = {
     "inputs": SceneFmuVariable,
     "parameters": SceneFmuVariable,
     "outputs": SceneFmuVariable,
-    "bodies": SceneBody,
+    "bodies": SceneBodyInertia,
     "shapes": SceneShape,
     "links": SceneLine,
     "joints": SceneJoint,

@@ -27,7 +27,7 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.visualization.scene.mechanism_scene import (
     Scene,
     SceneArrow,
-    SceneBody,
+    SceneBodyInertia,
     SceneFlexibleMesh,
     SceneFmuVariable,
     SceneJoint,
@@ -167,7 +167,7 @@ class _SceneBuilder:
         self.sizes += expressions
         return len(self.sizes) - len(expressions)
 
-    def _bodies(self) -> Iterator[SceneBody]:
+    def _bodies(self) -> Iterator[SceneBodyInertia]:
         """Yield the bodies whose mass centre has a position; the inertia's place is −1 for a particle."""
         for body in self.mechanism.bodies:
             if body.masscenter not in self.points or body.name in self.scenery.hidden_bodies:
@@ -175,7 +175,7 @@ class _SceneBuilder:
             inertia = body.inertia
             first = -1 if inertia is None else self._size(*(inertia[i, j] for i, j in _INERTIA_ENTRIES))
             frame = self._frame(max(body.frame, 0))
-            yield SceneBody(body.name, self.points[body.masscenter], frame, self._size(body.mass), first)
+            yield SceneBodyInertia(body.name, self.points[body.masscenter], frame, self._size(body.mass), first)
 
     def _shapes(self) -> Iterator[SceneShape]:
         """Yield the user's shapes; raise with all that stand at a point without a position."""

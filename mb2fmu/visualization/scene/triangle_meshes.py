@@ -127,7 +127,7 @@ def decimate_meshes_to_size(meshes: tuple[TriangleMesh, ...], most: int) -> tupl
     return kept
 
 
-def describe_decimation(kept: int, given: int, where: str) -> str:
+def describe_mesh_decimation(kept: int, given: int, where: str) -> str:
     """Return the sentence that informs a reader of thinned surfaces."""
     return f"Surfaces are drawn with {kept:,} of their {given:,} triangles in {where}."
 

@@ -1,4 +1,4 @@
-"""Events in numbers (``event_effects_and_derivatives.py``) and in FMUs (``events.c``): states agree to the bit."""
+"""Events in numbers (``event_jump_sensitivities.py``) and in FMUs (``events.c``): states agree to the bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import sympy.physics.mechanics as me
 from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
-from mb2fmu.analysis.event_effects_and_derivatives import MotionPointWithDerivatives, ProgramEventProcessor
+from mb2fmu.analysis.event_jump_sensitivities import MotionPointWithDerivatives, ProgramEventProcessor
 from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
 from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.scalar_program import read_initial_discrete_memory

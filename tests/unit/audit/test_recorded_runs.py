@@ -21,9 +21,9 @@ from mb2fmu.audit import (
     find_reference_run_of_fmu,
     read_audit_reference_run,
 )
-from mb2fmu.audit.audit_reference_run import RecordedReferenceTable
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.trials.recorded_run_trials import _find_deviations
+from mb2fmu.audit.recorded_reference_run import RecordedReferenceTable
 from mb2fmu.cli import commands
 from mb2fmu.errors import Mb2FmuError
 

@@ -21,7 +21,7 @@ from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.lowering.sympy_lowering import LOWERING_RULES
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ProgramVariableLayout, ScalarProgram
-from mb2fmu.fmu.emit_c.used_operation_c_code import list_operation_files
+from mb2fmu.fmu.emit_c.used_operation_c_code import list_included_c_files
 from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.model.scalar_operation_table import OPERATIONS, Op
 from mb2fmu.model.supported_functions import SUPPORTED_FUNCTIONS
@@ -186,4 +186,4 @@ def test_fmus_carry_the_code_of_what_they_use() -> None:
     for op, files in ((Op.HYPOT, ("hypot.h",)), (Op.ATAN2, ())):
         b = ProgramBuilder(ProgramVariableLayout(states=("x", "y")))
         b.entry("rhs", ["x"], [b.binary(op, b.state(0), b.state(1))])
-        assert list_operation_files(b.build()) == files
+        assert list_included_c_files(b.build()) == files

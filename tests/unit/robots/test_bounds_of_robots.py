@@ -12,7 +12,7 @@ from mb2fmu import pipeline
 from mb2fmu.model import check_model
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.independent_import.independent_robot_accelerations import (
-    _RobotFileEquations,
+    _IndependentRobotAccelerations,
     list_loop_closures,
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
@@ -49,10 +49,10 @@ def test_bounds_are_of_the_lengths_of_the_mechanism(tmp_path: Path, monkeypatch:
     assert isinstance(robot, RobotMechanics)
     moving = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
 
-    def sampler(factor: float) -> _RobotFileEquations:
+    def sampler(factor: float) -> _IndependentRobotAccelerations:
         path.write_text(longer(PARALLEL, factor))
         reading = MujocoEquations(path, moving, ["m1", "m2"])
-        return _RobotFileEquations(definition, robot, reading, list_loop_closures(reading, []))
+        return _IndependentRobotAccelerations(definition, robot, reading, list_loop_closures(reading, []))
 
     own = sampler(1.0)
     points = [sample.point.values for sample in own.sample_all().samples[:POINTS]]

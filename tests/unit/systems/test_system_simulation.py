@@ -23,7 +23,7 @@ from mb2fmu.systems import (
     wire_system,
 )
 from mb2fmu.systems import simulate_system as simulate
-from mb2fmu.systems.master.communication_steps import SystemStepper
+from mb2fmu.systems.master.coupled_system_stepping import SystemStepper
 from mb2fmu.systems.master.fmu_slaves import Fmi2Slave
 from mb2fmu.systems.system_simulation import _make_request
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.validation.modes.coupled_holding_forces import solve_coupled_holding_forces
-from mb2fmu.validation.modes.latch_closure import solve_latch_closing_impulses
+from mb2fmu.validation.modes.latch_closing_impulses import solve_latch_closing_impulses
 
 
 @pytest.mark.parametrize("size", [2.0, 1e-3, 1e6])

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_folders import UNPACK_FOLDER
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import VALGRIND, FmuHostProgram
@@ -26,6 +25,7 @@ from mb2fmu.audit.behaviour.process.process_cleanup import list_processes_with_t
 from mb2fmu.audit.behaviour.process.trial_time_budget import BUDGET_SPENT
 from mb2fmu.audit.description.archive_rules import FmuArchive
 from mb2fmu.audit.description.description_records import DescribedModel
+from mb2fmu.audit.recorded_reference_run import AuditReferenceRun
 from mb2fmu.audit.rules_and_findings import RuleViolation
 from mb2fmu.temporary_files import make_temporary_folder
 

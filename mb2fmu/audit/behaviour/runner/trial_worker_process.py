@@ -17,7 +17,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.audit.audit_reference_run import AuditReferenceRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     EndlessEventsError,
     IntegratorBudgetError,
@@ -73,6 +72,7 @@ from mb2fmu.audit.behaviour.trials import (
 )
 from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel
+from mb2fmu.audit.recorded_reference_run import AuditReferenceRun
 
 # In this order: first what all others need, last what may leave the process in disorder.
 TRIAL_MODULES = (

@@ -7,12 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from mb2fmu.audit.behaviour.fixture.apparent_dependencies import (
-    SMALL_FRACTION,
-    VISIBLE_CHANGE,
-    drop_effects_of_mode_changes,
-    drop_effects_of_solution_jumps,
-)
 from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     DependencyEffects,
     ParameterSet,
@@ -20,6 +14,12 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     compare_effects_with_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
+from mb2fmu.audit.behaviour.fixture.spurious_dependencies import (
+    SMALL_FRACTION,
+    VISIBLE_CHANGE,
+    drop_effects_of_mode_changes,
+    drop_effects_of_solution_jumps,
+)
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step

@@ -394,7 +394,7 @@ def try_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
 @register_trial(
     "time events that come before they were announced for", "exchange.next_event", interfaces=MODEL_EXCHANGE
 )
-def try_late_time_events(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_late_event_announcements(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that no time event is announced too late, while an indicator finds it.
 
     An importer that goes by indicators comes to the instant itself; one with fixed steps, or that trusts

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from mb2fmu.audit.audit_reference_run import AuditReferenceRun, RecordedReferenceTable
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
@@ -19,6 +18,7 @@ from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.description.description_records import DescribedVariable
+from mb2fmu.audit.recorded_reference_run import AuditReferenceRun, RecordedReferenceTable
 from mb2fmu.audit.rules_and_findings import RuleViolation
 
 REFERENCE_RULE = "experiment.reference"

@@ -26,7 +26,7 @@ RELATIVE_DISTANCE = 0.3
 
 
 @register_trial("values at their bounds", "value.set")
-def try_values_at_bounds(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_reading_set_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that values above and below the start, and at the bounds, are read back where they are taken."""
     variables = fixture.select_scalars("parameter", "input")
     with fixture.open_instance() as instance:

@@ -11,21 +11,21 @@ Source: the loops of PyMbs (C. Schubert, J. Frank, Technische Universität Dresd
 """
 
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
+    AssemblyBranchStartValues,
     LoopClosedFormSolver,
     LoopClosureEquations,
     LoopKindMismatchError,
-    LoopStartValues,
     make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_recognition import ClosedFormLoops, find_closed_form_loops
 from mb2fmu.mechanics.formulations.loops.transmission_loop_closed_form import TransmissionLoopSolver
 
 __all__ = [
+    "AssemblyBranchStartValues",
     "ClosedFormLoops",
     "LoopClosedFormSolver",
     "LoopClosureEquations",
     "LoopKindMismatchError",
-    "LoopStartValues",
     "TransmissionLoopSolver",
     "find_closed_form_loops",
     "make_closed_form_loop_solution",

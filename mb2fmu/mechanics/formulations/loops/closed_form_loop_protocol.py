@@ -34,7 +34,7 @@ class LoopClosureEquations:
 
 
 @dataclass(slots=True)
-class LoopStartValues:
+class AssemblyBranchStartValues:
     """Values at the start: they select the assembly branch and the number of full turns of an angle.
 
     Attributes:
@@ -78,7 +78,7 @@ class LoopClosedFormSolver(Protocol):
     name: str
     size: int
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """Return the closed form on the branch that the start is on.
 
         Raises:

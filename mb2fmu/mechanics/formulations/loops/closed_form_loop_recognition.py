@@ -16,10 +16,10 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution, SymbolAssignment, VelocityConstraints
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
+    AssemblyBranchStartValues,
     LoopClosedFormSolver,
     LoopClosureEquations,
     LoopKindMismatchError,
-    LoopStartValues,
 )
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     CrankSliderLoopSolver,
@@ -81,7 +81,7 @@ class _UserLoopClosedForm:
     relation: tuple[sm.Expr, ...]
     where: str
 
-    def closed_form(self, start: LoopStartValues, angles: frozenset[sm.Symbol]) -> ClosedFormLoopSolution:
+    def closed_form(self, start: AssemblyBranchStartValues, angles: frozenset[sm.Symbol]) -> ClosedFormLoopSolution:
         """Return the solution on the branch of the start.
 
         Args:
@@ -111,7 +111,7 @@ class _UserLoopClosedForm:
         assignments = tuple(SymbolAssignment(q, start_branches[0][q]) for q in self.unknowns)
         return ClosedFormLoopSolution(self.name, self.rows, self.unknowns, assignments, self.positive, self.relation)
 
-    def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues) -> None:
+    def _check(self, branch: Mapping[sm.Symbol, sm.Expr], start: AssemblyBranchStartValues) -> None:
         """Check that the rows vanish near the start, wherever the loop closes."""
         free = sorted(start.values, key=str)
         known = [s for s in free if s not in self.unknowns]
@@ -139,7 +139,7 @@ class _UserLoopClosedForm:
 
 
 def _shift_full_turns(
-    branch: Mapping[sm.Symbol, sm.Expr], start: LoopStartValues, angles: frozenset[sm.Symbol]
+    branch: Mapping[sm.Symbol, sm.Expr], start: AssemblyBranchStartValues, angles: frozenset[sm.Symbol]
 ) -> dict[sm.Symbol, sm.Expr] | None:
     """Return the solution shifted by full turns to match the start; None if the start is on another branch."""
     shifted_branch = {}
@@ -155,7 +155,7 @@ def _shift_full_turns(
     return shifted_branch
 
 
-def _read_user_closed_forms(m: Mechanism, start: LoopStartValues) -> Iterator[_UserLoopClosedForm]:
+def _read_user_closed_forms(m: Mechanism, start: AssemblyBranchStartValues) -> Iterator[_UserLoopClosedForm]:
     """Yield the model's own solutions of loops, in plain symbols.
 
     Raises:
@@ -268,7 +268,7 @@ _MAX_CHOICES = 200
 """Sets of dependent coordinates that are tried."""
 
 
-def _collect_loop_start_values(m: Mechanism) -> LoopStartValues:
+def _collect_loop_start_values(m: Mechanism) -> AssemblyBranchStartValues:
     """Return the numbers that rows are judged by."""
     numeric = make_parameter_completion_function(m)(free_parameter_values(m))
     symbols = (*m.p, *(item.symbol for item in m.calculated_parameters))
@@ -277,13 +277,13 @@ def _collect_loop_start_values(m: Mechanism) -> LoopStartValues:
     values |= {r: float(i.start) for r, i in zip(m.r, m.declared.inputs, strict=True)}
     values[m.t] = 0.0
     names = {str(s) for s in (*values, *m.u_all, *m.u_dot, *m.z, *m.multipliers, *m.constraint_forces)}
-    return LoopStartValues(values, frozenset({m.t, *m.q, *m.r}), names)
+    return AssemblyBranchStartValues(values, frozenset({m.t, *m.q, *m.r}), names)
 
 
 def _solve_in_order(
     m: Mechanism,
     unknowns: Sequence[sm.Symbol],
-    start: LoopStartValues,
+    start: AssemblyBranchStartValues,
     user_forms: Sequence[_UserLoopClosedForm],
     kinds: Sequence[LoopClosedFormSolver],
 ) -> list[ClosedFormLoopSolution]:
@@ -322,7 +322,10 @@ class _LoopClosureRow:
 
 
 def _solve_by_given_form(
-    rows: Sequence[_LoopClosureRow], user_forms: Sequence[_UserLoopClosedForm], start: LoopStartValues, m: Mechanism
+    rows: Sequence[_LoopClosureRow],
+    user_forms: Sequence[_UserLoopClosedForm],
+    start: AssemblyBranchStartValues,
+    m: Mechanism,
 ) -> ClosedFormLoopSolution | None:
     """Return the closed form of a declared loop, once its rows contain no other unknowns."""
     row_by_name = {row.name: row for row in rows}
@@ -336,7 +339,7 @@ def _solve_by_given_form(
 def _solve_by_first_kind(
     rows: Sequence[_LoopClosureRow],
     unknowns: Sequence[sm.Symbol],
-    start: LoopStartValues,
+    start: AssemblyBranchStartValues,
     kinds: Sequence[LoopClosedFormSolver],
     reasons: list[str],
 ) -> ClosedFormLoopSolution | None:

@@ -25,9 +25,9 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution, SymbolAssignment
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     SINGULARITY_MARGIN,
+    AssemblyBranchStartValues,
     LoopClosureEquations,
     LoopKindMismatchError,
-    LoopStartValues,
     make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
@@ -40,7 +40,7 @@ from mb2fmu.mechanics.formulations.loops.planar_phasors import (
 )
 
 
-def _recognize_loop_polygon(rows: LoopClosureEquations, start: LoopStartValues) -> LoopPolygon:
+def _recognize_loop_polygon(rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> LoopPolygon:
     """Return the rows as a polygon; raises :class:`LoopKindMismatchError` where they are none."""
     coordinates = {s for phi in rows.phi for s in phi.free_symbols & start.moving_symbols}
     return form_loop_polygon([decompose_loop_row_into_harmonics(phi, coordinates) for phi in rows.phi], rows.unknowns)
@@ -63,7 +63,9 @@ class _AssemblyBranchRoot:
     is_flat: bool
 
 
-def _make_branch_root(discriminant: sm.Expr, size: sm.Expr, start: LoopStartValues, name: str) -> _AssemblyBranchRoot:
+def _make_branch_root(
+    discriminant: sm.Expr, size: sm.Expr, start: AssemblyBranchStartValues, name: str
+) -> _AssemblyBranchRoot:
     """Return the discriminant D, and its size where the two links are at right angles."""
     square_of_root = start.define(f"{name}_inside", discriminant)
     condition = square_of_root.symbol - SINGULARITY_MARGIN * size
@@ -76,7 +78,7 @@ _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: st
 
 
 def _solve_coordinates_from_angle_sums(
-    angle_solution: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: LoopStartValues
+    angle_solution: Mapping[sm.Expr, sm.Expr], unknowns: Sequence[sm.Symbol], start: AssemblyBranchStartValues
 ) -> dict[sm.Symbol, sm.Expr]:
     """Return coordinates from angles that are sums of them, with the full turns of the start.
 
@@ -122,7 +124,7 @@ class FourBarLoopSolver:
     name = "FourBar"
     size = 2
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """Solve by the triangle of the two arms and v; see :class:`LoopConnection`."""
         shape = _recognize_loop_polygon(rows, start)
         if len(shape.arms) != 2 or shape.slides or shape.sliding_arm_terms:
@@ -158,7 +160,7 @@ class FourBarLoopSolver:
         return make_closed_form_loop_solution(self, rows, helpers, solution, (branch.condition,))
 
 
-def _solve_parallelogram(shape: LoopPolygon, start: LoopStartValues) -> dict[sm.Expr, sm.Expr] | None:
+def _solve_parallelogram(shape: LoopPolygon, start: AssemblyBranchStartValues) -> dict[sm.Expr, sm.Expr] | None:
     """Return the angles of the arms of a parallelogram: equal opposite sides that start parallel stay parallel.
 
     Such a loop could leave the parallelogram where it lies flat, and the triangle that the rest of the loops are solved
@@ -193,7 +195,7 @@ class CrankSliderLoopSolver:
     name = "CrankSlider"
     size = 2
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """Solve by the height of the arm's end over the slide; see :class:`LoopConnection`."""
         shape = _recognize_loop_polygon(rows, start)
         if len(shape.arms) != 1 or len(shape.slides) != 1 or shape.sliding_arm_terms:
@@ -236,7 +238,7 @@ class SlidingLinkLoopSolver:
     name = "FourBarTrans"
     size = 2
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """Solve by the right-angled triangle of slide, offset and v; see :class:`LoopConnection`."""
         shape = _recognize_loop_polygon(rows, start)
         if len(shape.sliding_arm_terms) != 1 or len(shape.arms) > 1 or shape.slides:

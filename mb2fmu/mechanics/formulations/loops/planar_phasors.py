@@ -15,7 +15,10 @@ from dataclasses import dataclass
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
-from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import LoopKindMismatchError, LoopStartValues
+from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
+    AssemblyBranchStartValues,
+    LoopKindMismatchError,
+)
 
 Harmonic = tuple[sm.Expr, sm.Expr, bool]
 """Monomial in coordinates, angle, whether a sine (else a cosine)."""
@@ -158,7 +161,7 @@ class PhasorSumPolarForm:
     square: sm.Expr
 
 
-def form_polar_coordinates(vector: PhasorSum, start: LoopStartValues, name: str) -> PhasorSumPolarForm:
+def form_polar_coordinates(vector: PhasorSum, start: AssemblyBranchStartValues, name: str) -> PhasorSumPolarForm:
     """Return length and direction.
 
     The direction is counted from that of the longest phasor at the start, to the next quarter of a turn. Where that

@@ -16,9 +16,9 @@ import sympy as sm
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     SINGULARITY_MARGIN,
+    AssemblyBranchStartValues,
     LoopClosureEquations,
     LoopKindMismatchError,
-    LoopStartValues,
     make_closed_form_loop_solution,
 )
 from mb2fmu.mechanics.formulations.loops.planar_phasors import (
@@ -43,7 +43,7 @@ class RodLoopSolver:
     name = "Rod"
     size = 1
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """Solve by the angle between the link and the place of its end; see :class:`LoopConnection`."""
         (phi,), (unknown,) = rows.phi, rows.unknowns
         angle, w, rest = _split_row(phi, unknown, rows.names[0], start)
@@ -67,7 +67,7 @@ class RodLoopSolver:
 
 
 def _split_row(
-    phi: sm.Expr, unknown: sm.Symbol, row: str, start: LoopStartValues
+    phi: sm.Expr, unknown: sm.Symbol, row: str, start: AssemblyBranchStartValues
 ) -> tuple[sm.Expr, PhasorSum, sm.Expr]:
     """Angle, w and rest of a row Re(w exp(i angle)) + rest."""
     arms: dict[sm.Expr, dict[sm.Expr, tuple[sm.Expr, sm.Expr]]] = {}
@@ -122,7 +122,7 @@ class HexapodLegLoopSolver:
     name = "Leg"
     size = 3
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """Solve by the vector from one end of the leg to the other; see :class:`LoopConnection`."""
         slide, direction, rest = _find_displacement(rows)
         shape = _find_spherical_form(rows, (slide, direction, rest), start)
@@ -163,7 +163,7 @@ def _find_displacement(rows: LoopClosureEquations) -> tuple[sm.Symbol, sm.Matrix
 
 
 def _find_spherical_form(
-    rows: LoopClosureEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: LoopStartValues
+    rows: LoopClosureEquations, linear: tuple[sm.Symbol, sm.Matrix, sm.Matrix], start: AssemblyBranchStartValues
 ) -> _SphericalLegRows:
     """Return the rows in the form of :class:`_SphericalLegRows`, validated by numbers at random places."""
     slide, direction, rest = linear
@@ -186,7 +186,9 @@ def _find_spherical_form(
     )
 
 
-def _matches_form(shape: _SphericalLegRows, direction: sm.Matrix, rest: sm.Matrix, start: LoopStartValues) -> bool:
+def _matches_form(
+    shape: _SphericalLegRows, direction: sm.Matrix, rest: sm.Matrix, start: AssemblyBranchStartValues
+) -> bool:
     """Return whether the rows are of the shape, and its axes at right angles and of length 1, at random places."""
     n, m1, m2 = shape.axes
     rebuilt_direction = sm.sin(shape.beta) * n + sm.cos(shape.beta) * (

@@ -6,9 +6,9 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import ClosedFormLoopSolution
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
+    AssemblyBranchStartValues,
     LoopClosureEquations,
     LoopKindMismatchError,
-    LoopStartValues,
     make_closed_form_loop_solution,
 )
 
@@ -23,7 +23,7 @@ class TransmissionLoopSolver:
     name = "Transmission"
     size = 1
 
-    def solve(self, rows: LoopClosureEquations, start: LoopStartValues) -> ClosedFormLoopSolution:
+    def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """x = −g / c; see :class:`LoopConnection`."""
         (phi,), (x,) = rows.phi, rows.unknowns
         factor = sm.diff(phi, x)

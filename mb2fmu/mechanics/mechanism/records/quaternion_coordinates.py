@@ -124,7 +124,7 @@ def vanishes_for_unit_quaternion(
     return bool(symbols) and abs(float(_evaluate_at_test_point([expression], symbols[0])[0])) < _ZERO_TOLERANCE
 
 
-def normalize_quaternion_frames(
+def make_rotations_length_independent(
     frames: Iterable[Frame], groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]
 ) -> tuple[Frame, ...]:
     """Return frames whose rotations are orthonormal for any length of the quaternions."""

@@ -28,7 +28,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     find_quaternion_coordinates,
-    normalize_quaternion_frames,
+    make_rotations_length_independent,
     normalize_quaternions,
     stabilize_quaternion_length,
 )
@@ -259,7 +259,7 @@ class _MechanismReader:
         self.unstabilized_kinematics = stabilize_quaternion_length(self.kinematics, groups, self.q, self.u, sm.S.Zero)
         self.kinematics = stabilize_quaternion_length(self.kinematics, groups, self.q, self.u)
         self._translate_rates(self.kinematics)
-        return normalize_quaternion_frames(trees.read_frames(needed_frames), groups, self.q)
+        return make_rotations_length_independent(trees.read_frames(needed_frames), groups, self.q)
 
     def _scale_quaternions(self) -> None:
         """Translate quaternions and their rates to those of unit length: what is read from here on has no other."""

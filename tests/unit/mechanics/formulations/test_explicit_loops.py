@@ -17,7 +17,7 @@ from mb2fmu.compiler.arithmetic.python_runtime import NonPositiveValueError
 from mb2fmu.errors import FormulationError, ModelError
 from mb2fmu.fmu.interface import form_fmu_interface
 from mb2fmu.mechanics import formulations, mechanism
-from mb2fmu.mechanics.formulations.loops import LoopClosureEquations, LoopKindMismatchError, LoopStartValues
+from mb2fmu.mechanics.formulations.loops import AssemblyBranchStartValues, LoopClosureEquations, LoopKindMismatchError
 from mb2fmu.mechanics.formulations.loops.planar_loop_closed_forms import (
     CrankSliderLoopSolver,
     FourBarLoopSolver,
@@ -222,7 +222,7 @@ def solved(name):
     values = closing(list(rows), near)
     # As SymPy's frames leave it: products of sines and cosines, not sums of angles.
     phi = tuple(sm.expand_trig(row) for row in rows)
-    start = LoopStartValues(dict(values), frozenset({Q1, Q2, Q3, S, T}))
+    start = AssemblyBranchStartValues(dict(values), frozenset({Q1, Q2, Q3, S, T}))
     return compiled(kind.solve(LoopClosureEquations(("x", "y"), phi, unknowns), start), list(rows)), values, unknowns
 
 
@@ -245,7 +245,8 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     for guess in (0.5, 2.0, 0.5 + 4 * math.pi):
         there = float(sm.nsolve(row.subs(known), Q2, guess))
         form = RodLoopSolver().solve(
-            LoopClosureEquations(("rod",), (row,), (Q2,)), LoopStartValues(known | {Q2: there}, frozenset({Q1, Q2}))
+            LoopClosureEquations(("rod",), (row,), (Q2,)),
+            AssemblyBranchStartValues(known | {Q2: there}, frozenset({Q1, Q2})),
         )
         function = compiled(form, [row])
         assert function(0.4, *VALUES)[0] == pytest.approx(there, abs=1e-12)
@@ -255,12 +256,12 @@ def test_a_rod_between_two_links_gives_one_angle_on_either_side():
     with pytest.raises(LoopKindMismatchError, match="s is no angle in row"):
         RodLoopSolver().solve(
             LoopClosureEquations(("row",), (S * sm.cos(Q1) - a,), (S,)),
-            LoopStartValues(known | {S: 0.8}, frozenset({S, Q1})),
+            AssemblyBranchStartValues(known | {S: 0.8}, frozenset({S, Q1})),
         )
 
 
 def test_what_is_no_such_loop_is_reported_why():
-    start = LoopStartValues(
+    start = AssemblyBranchStartValues(
         {Q1: 0.4, Q2: 0.1, Q3: -2.4} | dict(zip(LENGTHS, VALUES, strict=True)), frozenset({Q1, Q2, Q3})
     )
     stretched = tuple(sm.Matrix([[1, 0], [0, 2]]) * (turned(Q1, a) + turned(Q2, b) + turned(Q3, c)))
@@ -282,7 +283,8 @@ def test_a_start_that_lies_flat_has_no_branch():
     rows = turned(Q1, a) + turned(Q2, b) + turned(Q3, c) - turned(0, d)
     with pytest.raises(LoopKindMismatchError, match="it lies flat, where its two branches meet"):
         FourBarLoopSolver().solve(
-            LoopClosureEquations(("x", "y"), tuple(rows), (Q2, Q3)), LoopStartValues(flat, frozenset({Q1, Q2, Q3}))
+            LoopClosureEquations(("x", "y"), tuple(rows), (Q2, Q3)),
+            AssemblyBranchStartValues(flat, frozenset({Q1, Q2, Q3})),
         )
 
 

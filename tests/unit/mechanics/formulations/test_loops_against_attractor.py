@@ -16,9 +16,9 @@ import sympy.physics.mechanics as me
 from mb2fmu import Model, Parts, pipeline
 from mb2fmu.compiler import evaluation
 from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
+    AssemblyBranchStartValues,
     LoopClosureEquations,
     LoopKindMismatchError,
-    LoopStartValues,
 )
 from mb2fmu.mechanics.formulations.loops.rod_and_hexapod_leg_closed_forms import HexapodLegLoopSolver
 from mb2fmu.model import load
@@ -205,7 +205,7 @@ def test_a_leg_ends_at_its_point(start, frame):
     values = dict(zip((ALPHA, BETA, S), start, strict=True)) | {X: 0.2, Y: -0.1, Z: 0.4}
     centre = (frame * (S + sm.Rational(1, 4)) * spherical(ALPHA, -BETA)).subs(values) - sm.Matrix([0.2, -0.1, 0.4])
     rows = tuple(frame * (S + sm.Rational(1, 4)) * spherical(ALPHA, -BETA) - sm.Matrix([X, Y, Z]) - centre)
-    numbers = LoopStartValues(dict(values), frozenset(values))
+    numbers = AssemblyBranchStartValues(dict(values), frozenset(values))
     form = HexapodLegLoopSolver().solve(LoopClosureEquations(("x", "y", "z"), rows, (S, ALPHA, BETA)), numbers)
     steps = [(item.symbol, item.expression) for item in form.assignments]
     results = [*form.unknowns, *rows]
@@ -219,7 +219,7 @@ def test_a_leg_ends_at_its_point(start, frame):
 
 
 def test_what_is_no_leg_is_reported_why():
-    start = LoopStartValues(
+    start = AssemblyBranchStartValues(
         {ALPHA: 0.3, BETA: 0.4, S: 1.0, X: 0.2, Y: 0.1, Z: 0.4}, frozenset({ALPHA, BETA, S, X, Y, Z})
     )
 
@@ -232,6 +232,6 @@ def test_what_is_no_leg_is_reported_why():
         HexapodLegLoopSolver().solve(rows(S * sm.diag(1, 2, 1) * spherical(ALPHA, BETA)), start)
     with pytest.raises(LoopKindMismatchError, match="the start does not close it"):
         HexapodLegLoopSolver().solve(rows(S * spherical(ALPHA, BETA)), start)
-    upright = LoopStartValues({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
+    upright = AssemblyBranchStartValues({**start.values, X: 0.0, Y: 1.0, Z: 0.0}, start.moving_symbols)
     with pytest.raises(LoopKindMismatchError, match="it points along the axis of its first hinge"):
         HexapodLegLoopSolver().solve(rows(S * spherical(ALPHA, BETA)), upright)

@@ -104,7 +104,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
     derivation = pipeline.derive(file, arguments={"outputs": "tip"})
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     reading = MujocoEquations(other, [])
-    made = independent_robot_accelerations._RobotFileEquations(d, d.mechanics, reading, ()).sample_all()
+    made = independent_robot_accelerations._IndependentRobotAccelerations(d, d.mechanics, reading, ()).sample_all()
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     worst = 0.0
     for sample in made.samples:

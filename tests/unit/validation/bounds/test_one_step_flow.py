@@ -9,7 +9,7 @@ import sympy.physics.mechanics as me
 from event_models import ball, behind_a_clutch, particle, reference_of
 
 from mb2fmu import Impact
-from mb2fmu.validation.bounds.event_time_bounds import MARGIN_OFFSETS
+from mb2fmu.validation.bounds.event_time_tolerances import MARGIN_OFFSETS
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow
 from mb2fmu.validation.comparison.motion_comparison import compute_invariant_results
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult

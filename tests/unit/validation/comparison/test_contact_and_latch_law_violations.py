@@ -14,7 +14,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Impact, Latch
 from mb2fmu.mechanics import formulations
-from mb2fmu.mechanics.equations import contact_equations, event_equations
+from mb2fmu.mechanics.equations import contact_equations, event_definitions
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.mechanics.mechanism import read_mechanism
@@ -82,9 +82,9 @@ def _touch_at(gap: sm.Expr) -> Callable[[pytest.MonkeyPatch], None]:
 @pytest.fixture(autouse=True)
 def _no_events_of_other_tests() -> Iterator[None]:
     """Equal contacts share their events: a planted one is nobody else's."""
-    event_equations.form_contact_and_latch_events.cache_clear()
+    event_definitions.form_contact_and_latch_events.cache_clear()
     yield
-    event_equations.form_contact_and_latch_events.cache_clear()
+    event_definitions.form_contact_and_latch_events.cache_clear()
 
 
 def test_right_contacts_keep_their_laws():
@@ -131,7 +131,7 @@ def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved
         return right.fget(replace(latch, **{part: user_condition.xreplace({symbol: symbol + delay})}))
 
     for is_planted in (False, True):
-        event_equations.form_contact_and_latch_events.cache_clear()
+        event_definitions.form_contact_and_latch_events.cache_clear()
         if is_planted:
             monkeypatch.setattr(MechanicalLatch, condition, property(late))
         (check,) = independent_checks._check_contact_and_latch_laws([_integrate(_held_particle())])

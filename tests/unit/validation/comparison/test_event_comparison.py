@@ -14,7 +14,7 @@ from representatives import by_night
 
 from mb2fmu import Impact, Model, pre
 from mb2fmu.fmu.runner.co_simulation_event_search import EventLocatingInstance
-from mb2fmu.validation.bounds.event_time_bounds import compute_event_time_bounds
+from mb2fmu.validation.bounds.event_time_tolerances import compute_event_time_bounds
 from mb2fmu.validation.comparison import event_comparison
 from mb2fmu.validation.comparison.event_comparison import (
     compare_events,

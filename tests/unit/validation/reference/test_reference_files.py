@@ -27,7 +27,7 @@ def test_they_read_back_to_the_same_bits(tmp_path_factory, data, rows, columns):
         provenance={"model": "Größe", "tolerances": [1e-12]},
     )
     folder = tmp_path_factory.mktemp("stored")
-    reference_files.write_reference_files(trajectory, folder)
+    reference_files.write_reference_trajectory_files(trajectory, folder)
     again = reference_files.read_reference_files(folder)
     assert again.names == trajectory.names
     assert again.values.tobytes() == trajectory.values.tobytes()
@@ -77,7 +77,7 @@ def test_what_is_no_longer_true_is_named(made):
 
 @pytest.mark.parametrize("damage", ["", "time,q\n0.0\n", "time,q\n0.0,x\n", "time,other\n0.0,1.0\n"])
 def test_damage_is_reported(tmp_path, made, damage):
-    reference_files.write_reference_files(made, tmp_path)
+    reference_files.write_reference_trajectory_files(made, tmp_path)
     (tmp_path / "trajectory.csv").write_text(damage, encoding="utf-8")
     with pytest.raises(ValidationError, match="make it afresh"):
         reference_files.read_reference_files(tmp_path)

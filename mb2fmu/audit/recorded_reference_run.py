@@ -200,7 +200,7 @@ def _covers_run(table: RecordedReferenceTable, start: float, stop: float) -> boo
     return table.times[0] <= start + tolerance and table.times[-1] >= stop - tolerance
 
 
-def find_audit_reference_run(path: Path) -> AuditReferenceRun | None:
+def find_recorded_reference_run(path: Path) -> AuditReferenceRun | None:
     """Return the recorded run beside an FMU, by the names of the cross-check; None where there is none.
 
     Raises:

@@ -9,8 +9,8 @@ import pytest
 from coupled_masses import K12, WIRING, K, exact, slaves
 from representatives import by_night
 
-from mb2fmu.systems.master.communication_steps import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
+from mb2fmu.systems.master.coupled_system_stepping import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveError, SlaveStepResult
 from mb2fmu.systems.master.stability_forecast import LinearCoupledComponent
 from mb2fmu.systems.port_and_bond_records import (

@@ -13,7 +13,7 @@ from lxml import etree
 from mb2fmu.report import render_validation_page
 from mb2fmu.report.figures.svg_chart import Chart, ModeTimelineStrip, draw_chart
 from mb2fmu.report.sections.coverage_section import describe_uncovered_cases
-from mb2fmu.report.sections.event_tables import form_mode_strips, list_event_times
+from mb2fmu.report.sections.report_event_tables import form_mode_strips, list_event_times
 from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
 from mb2fmu.validation.validation_result import EventJump, EventResult, PerturbedExperimentResult
 
