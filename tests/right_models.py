@@ -542,3 +542,25 @@ def block_that_bristles_hold() -> Model:
     model.add(Contact("floor", block, floor, **law, kinetic=0.5, slip_speed=0.01, presliding=1e-3))
     model.experiment(stop=2.0, signals={push: 15 * sm.sin(4 * me.dynamicsymbols._t)})
     return model
+
+
+@right
+def pendulum_that_samples_spin_up() -> Model:
+    """Its feedback is unstable: at 1e9 rad steps of many turns say nothing about slopes."""
+    q, u, torque = me.dynamicsymbols("q u torque")
+    k = sm.symbols("k")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", -A.y)
+    P.v2pt_theory(O, N, A)
+    loads = [(P, -9.81 * N.y), (A, torque * N.z)]
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], bodies=[me.Particle("p", P, sm.S.One)], forcelist=loads)
+    model = Model("SpinUp", kane)
+    model.parameter(k, 1500.0, "N.m/rad")
+    model.coordinate(q, 0.1, "rad")
+    model.speed(u, 0.0, "rad/s")
+    model.discrete(torque, 0.0, "N.m")
+    model.every(0.1, {torque: -k * q})
+    model.experiment(stop=1.7)
+    return model

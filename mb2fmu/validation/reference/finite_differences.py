@@ -64,9 +64,13 @@ class DirectionalDifferences:
 
 
 def _compute_state_spans(reference: ReferenceRun) -> Floats:
-    """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests."""
-    ranges = np.ptp(reference.states, axis=0)
-    return np.asarray(np.maximum(ranges, 1e-2 * reference.state_scales))
+    """Return how far each state goes in the experiment, > 0, shape (n_x,); 1/100 of its magnitude if it rests.
+
+    Of an angle a turn at most: steps of many turns, where feedback is unstable, agree with each other and say nothing.
+    """
+    spans = np.maximum(np.ptp(reference.states, axis=0), 1e-2 * reference.state_scales)
+    turns = [2 * np.pi if reference.variables[column].unit == "rad" else np.inf for column in reference.state_columns]
+    return np.asarray(np.minimum(spans, turns))
 
 
 def compute_state_and_input_differences(
