@@ -28,7 +28,7 @@ from mb2fmu.compiler.evaluation.numpy_printer import find_parameter_only_nodes
 from mb2fmu.compiler.program import evaluation_cost_estimate
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
-from mb2fmu.compiler.program.program_result_dependencies import count_block_operations, count_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_operations, count_solve_operations
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, ScalarProgram
 from mb2fmu.model.scalar_operation_table import select_scalar_operations
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
@@ -87,7 +87,7 @@ def print_block(kind: str, n: int, found: float) -> None:
     """What a factorization with one solution costs, and as a multiple of its operations."""
     counts: dict[str, float] = {}
     for part in (kind, "solve"):
-        for op, count in count_block_operations(part, n).items():
+        for op, count in count_solve_operations(part, n).items():
             counts[op] = counts.get(op, 0.0) + count
     written = sum(evaluation_cost_estimate.OPERATION_COSTS.get(Op[op], 1.0) * count for op, count in counts.items())
     print(f"{kind} and solve of {n}: {found:.0f} operations of the chain, {found / written:.2f} for each of its own")

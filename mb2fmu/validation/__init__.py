@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     )
     from mb2fmu.validation.runs.fmu_run import FmuSimulationResult, simulate_fmu
     from mb2fmu.validation.validation_result import (
-        ApiCheckResult,
+        ApiCallFamilyResult,
         ExercisedQuantityResult,
         InterfaceTypeResult,
         InvariantResult,
         PerturbedExperimentResult,
-        PerturbedQuantity,
+        PerturbedExperimentValue,
         ValidationResult,
         VariableResult,
     )
 
 __all__ = [
-    "ApiCheckResult",
+    "ApiCallFamilyResult",
     "ExercisedQuantityResult",
     "ExperimentValues",
     "ExternalCheckerFinding",
@@ -71,7 +71,7 @@ __all__ = [
     "MeasuredDataRunSettings",
     "MeasuredTableComparison",
     "PerturbedExperimentResult",
-    "PerturbedQuantity",
+    "PerturbedExperimentValue",
     "ReferenceAndBounds",
     "ReferenceRun",
     "Trajectory",
@@ -117,8 +117,8 @@ __getattr__ = import_on_first_use(
         "fmu_validation": "choose_reference_formulation validate",
         "reference_and_bounds": "ReferenceAndBounds make_reference_and_bounds",
         "validation_result": (
-            "ApiCheckResult ExercisedQuantityResult InterfaceTypeResult InvariantResult PerturbedExperimentResult "
-            "PerturbedQuantity ValidationResult VariableResult"
+            "ApiCallFamilyResult ExercisedQuantityResult InterfaceTypeResult InvariantResult PerturbedExperimentResult "
+            "PerturbedExperimentValue ValidationResult VariableResult"
         ),
     },
 )

@@ -60,7 +60,7 @@ from mb2fmu.validation.runs.fmu_description import (
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, FmuProcessResult, require_experiment_variables, run_fmu_process
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
-    ApiCheckResult,
+    ApiCallFamilyResult,
     EventResult,
     ExercisedQuantityResult,
     InterfaceTypeResult,
@@ -197,7 +197,7 @@ class _ExperimentAndApiCheckResults:
     first: InterfaceTypeResult
     others: tuple[InterfaceTypeResult, ...]
     perturbed_experiment: PerturbedExperimentResult | None
-    api_checks: tuple[ApiCheckResult, ...]
+    api_checks: tuple[ApiCallFamilyResult, ...]
 
     @property
     def model_exchange_failure(self) -> str:
@@ -401,7 +401,7 @@ class _FmuRunPlan:
 
     def judge_api_checks(
         self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
-    ) -> tuple[ApiCheckResult, ...]:
+    ) -> tuple[ApiCallFamilyResult, ...]:
         """Compare the API checks of each interface type that ran the perturbed experiment; none without its bounds."""
         limits = self.reference_and_bounds.perturbed.limits if self.reference_and_bounds.perturbed else None
         if self.check_point is None or limits is None:

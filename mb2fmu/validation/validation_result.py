@@ -187,7 +187,7 @@ class InterfaceTypeResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerturbedQuantity:
+class PerturbedExperimentValue:
     """Perturbation of one quantity in the perturbed experiment.
 
     Attributes:
@@ -222,7 +222,7 @@ class PerturbedExperimentResult:
 
     kinds: tuple[InterfaceTypeResult, ...]
     reference: ReferenceRun | None
-    perturbations: tuple[PerturbedQuantity, ...]
+    perturbations: tuple[PerturbedExperimentValue, ...]
     part: float
     text: str
     refusals: tuple[str, ...] = ()
@@ -234,7 +234,7 @@ class PerturbedExperimentResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApiCheckResult:
+class ApiCallFamilyResult:
     """Results of one family of functions, called in the middle of a run and compared with the reference.
 
     Attributes:
@@ -341,7 +341,7 @@ class ValidationResult:
     other_interface_types: tuple[InterfaceTypeResult, ...] = ()
     notes: tuple[str, ...] = ()
     perturbed_experiment: PerturbedExperimentResult | None = None
-    api_checks: tuple[ApiCheckResult, ...] = ()
+    api_checks: tuple[ApiCallFamilyResult, ...] = ()
     exercised_quantities: tuple[ExercisedQuantityResult, ...] = ()
     not_tried: tuple[str, ...] = ()
     known_digits: LeastKnownDerivativeDigits | None = None
@@ -598,8 +598,8 @@ def _record_interface_type(result: InterfaceTypeResult) -> dict[str, object]:
 def _record_scalars(
     record: VariableResult
     | InvariantResult
-    | PerturbedQuantity
-    | ApiCheckResult
+    | PerturbedExperimentValue
+    | ApiCallFamilyResult
     | ExercisedQuantityResult
     | IndependentCheck
     | LeastKnownDerivativeDigits

@@ -46,7 +46,7 @@ class ParameterSlider:
 
 
 @dataclass(frozen=True, slots=True)
-class InteractiveFmu:
+class BrowserFmuModule:
     """Data with which a page runs an FMU.
 
     Attributes:
@@ -81,7 +81,7 @@ def make_parameter_slider(
     return ParameterSlider(name, unit, value, float(min(low, value)), float(max(high, value)), index)
 
 
-def form_interactive_fmu_record(live: InteractiveFmu, scene: Scene, drawing: Drawing) -> dict[str, Any]:
+def form_interactive_fmu_record(live: BrowserFmuModule, scene: Scene, drawing: Drawing) -> dict[str, Any]:
     """Return the data that ``viewer_live.js`` reads.
 
     Args:

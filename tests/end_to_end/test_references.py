@@ -30,7 +30,7 @@ def test_stored_reference_is_current(name):
     definition = read.declared
     numeric = str(old.provenance["formulation"]).startswith("Newton-Euler")
     equations = (
-        formulations.form_equations_without_dynamics(read)
+        formulations.form_equations_except_dynamics(read)
         if numeric
         else formulations.formulate(read, old.provenance["formulation"])
     )

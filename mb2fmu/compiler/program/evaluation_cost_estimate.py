@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.compiler.program.program_pruning import find_needed_nodes
-from mb2fmu.compiler.program.program_result_dependencies import count_block_operations
+from mb2fmu.compiler.program.program_result_dependencies import count_solve_operations
 from mb2fmu.compiler.program.scalar_program import LEAF_OPERATIONS, Op, ScalarProgram
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
@@ -54,7 +54,7 @@ def _block_cost(program: ScalarProgram, index: int) -> float:
     """Return the cost of a factorization, of a solve, or of Newton's method with all that it evaluates."""
     block = program.blocks[index]
     if block.kind != "newton":
-        counts = count_block_operations(block.kind, block.size)
+        counts = count_solve_operations(block.kind, block.size)
         kind = program.blocks[block.factor].kind if block.kind == "solve" else block.kind
         return _BLOCK_COST_FACTORS[kind] * sum(OPERATION_COSTS.get(Op[op], 1.0) * count for op, count in counts.items())
     body = program.bodies[block.body]  # its parameters are what the block reads, which moves

@@ -608,7 +608,7 @@ def count_operations(program: ScalarProgram, entry: str) -> Counter[str]:
         if block.kind == "newton":
             counts.update(_count_newton_operations(program.bodies[block.body]))
         else:
-            counts.update(count_block_operations(block.kind, block.size))
+            counts.update(count_solve_operations(block.kind, block.size))
     return Counter({name: counts[name] for name in sorted(counts) if counts[name]})
 
 
@@ -619,7 +619,7 @@ def _count_newton_operations(body: ScalarProgram) -> Counter[str]:
     return count_operations(once, "once")
 
 
-def count_block_operations(kind: str, n: int) -> dict[str, int]:
+def count_solve_operations(kind: str, n: int) -> dict[str, int]:
     """Return the operations of a block of size n, by kind."""
     pairs, triples = n * (n - 1) // 2, n * (n - 1) * (n - 2) // 6
     if kind == "ldlt_factor":

@@ -21,7 +21,7 @@ from mb2fmu.mechanics.formulations.constraint_treatment import (
     plan_constraint_treatment,
 )
 from mb2fmu.mechanics.formulations.formulation_applicability import FormulationApplicability
-from mb2fmu.mechanics.formulations.tmt import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations.tmt import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "apply_constraint_treatment",
     "check_applicability_of_all_formulations",
     "choose_formulation",
-    "form_equations_without_dynamics",
+    "form_equations_except_dynamics",
     "formulate",
     "plan_constraint_treatment",
 ]

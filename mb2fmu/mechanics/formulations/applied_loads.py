@@ -16,14 +16,14 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     ZERO,
     add_vector_components,
     dot_product,
     multiply_matrix_by_vector,
     scale_components,
 )
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     invert_block_matrix,
     total_time_derivative,
 )
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     ZERO,
     add_vector_components,
     cross_product,
@@ -47,6 +46,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     multiply_matrix_by_vector,
     scale_components,
 )
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
 
 SECTION_TITLES = {
     "partial-velocities": "Partial velocities and partial angular velocities, in the inertial frame",

@@ -153,7 +153,11 @@ def _find_geared_links(recursion: LinkRecursion) -> list[int]:
 
 
 def _build_recursion(mechanism: Mechanism, tree: MechanismLinkTree, rates: LocalTimeDerivatives) -> LinkRecursion:
-    """Collect what the recursion passes; weights are left out of the loads, as gravity stands for them."""
+    """Collect what the recursion passes.
+
+    Weights are left out of the loads, as gravity stands for them: ``find_gravity`` divides each load on a mass centre
+    by the mass; where all bodies get the same acceleration, that is gravity.
+    """
     gravity = find_gravity(mechanism)
     loads = [load for number, load in enumerate(mechanism.loads) if number not in gravity.weight_loads]
     bodies = tuple(

@@ -9,13 +9,13 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.link_recursion import QuantityKind, RecursionQuantity
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, Mechanism, PathwayLoad
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     add_vector_components,
     dot_product,
     scale_components,
     vector_length,
 )
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 
 _AXES = ("x", "y", "z")
 _MATRIX_ENTRIES = tuple(f"{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))

@@ -27,8 +27,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     check_projection_applicability,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Body, Components, Mechanism
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     ZERO,
     add_vector_components,
     cross_product,
@@ -36,6 +35,7 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     multiply_matrix_by_vector,
     scale_components,
 )
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import Partials, SymbolicKinematics
 
 
 def check_applicability(mechanism: Mechanism) -> FormulationApplicability:
@@ -63,7 +63,7 @@ def formulate(mechanism: Mechanism) -> EquationsOfMotion:
     return assemble_equations("tmt", kinematics, dynamics, constraint_forces=forces)
 
 
-def form_equations_without_dynamics(mechanism: Mechanism) -> EquationsOfMotion:
+def form_equations_except_dynamics(mechanism: Mechanism) -> EquationsOfMotion:
     """Form everything but the dynamics, for a given u': motions, energies, outputs, unknown forces.
 
     M_d has n_u^2 entries, each a sum over bodies, which for a long chain are most of the work.

@@ -122,7 +122,7 @@ class _MechanicsExpressionCollector:
             f"the potential energy of body {body.name}", "energy", mechanics_source.body_potential_energy(body)
         )
         inertia = getattr(body, "inertia", None)
-        if inertia is not None and mechanics_source.needs_inertia(body, self.frame):
+        if inertia is not None and mechanics_source.needs_rotational_inertia_values(body, self.frame):
             dyadic, point = inertia
             self.note_anchor(point)
             for coefficient, one, other in getattr(dyadic, "args", ()) if isinstance(dyadic, Dyadic) else ():

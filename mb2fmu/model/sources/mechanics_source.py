@@ -176,7 +176,7 @@ def is_rigid_body(body: Any) -> bool:
     return getattr(body, "central_inertia", None) is not None if is_rigid is None else bool(is_rigid)
 
 
-def needs_inertia(body: Any, frame: ReferenceFrame | None) -> bool:
+def needs_rotational_inertia_values(body: Any, frame: ReferenceFrame | None) -> bool:
     """Return whether a body's rotational inertia needs values.
 
     SymPy gives a ``RigidBody`` symbols of its own (``cart_ixx``, …) where it was given none. Of a body that never turns

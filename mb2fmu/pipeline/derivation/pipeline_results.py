@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mb2fmu.validation import ValidationResult
     from mb2fmu.validation.comparison.variable_error_table import VariableErrorTable
     from mb2fmu.visualization import Scene
-    from mb2fmu.visualization.interactive_fmu import InteractiveFmu
+    from mb2fmu.visualization.interactive_fmu import BrowserFmuModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class FmuBuildResult:
     scene: Scene | None
     core: InMemoryFileTree
     timings: tuple[StageTime, ...]
-    live: InteractiveFmu | None = None
+    live: BrowserFmuModule | None = None
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""

@@ -47,7 +47,7 @@ def choose_reference_equations(read: Mechanism, used: Method | None) -> Referenc
     from mb2fmu import validation
 
     if validation.can_integrate_newton_euler_reference(read) and not mechanism.has_events(read):
-        return ReferenceEquations(formulations.form_equations_without_dynamics(read), read)
+        return ReferenceEquations(formulations.form_equations_except_dynamics(read), read)
     applying = [
         method
         for method, applies in formulations.check_applicability_of_all_formulations(read).items()

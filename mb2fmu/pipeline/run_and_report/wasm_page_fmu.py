@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
-    from mb2fmu.visualization.interactive_fmu import InteractiveFmu, ParameterSlider
+    from mb2fmu.visualization.interactive_fmu import BrowserFmuModule, ParameterSlider
 
 
-def build_wasm_page_fmu(built: FmuBuildResult) -> InteractiveFmu | None:
+def build_wasm_page_fmu(built: FmuBuildResult) -> BrowserFmuModule | None:
     """Return the FMU as a page runs it.
 
     Args:
@@ -23,7 +23,7 @@ def build_wasm_page_fmu(built: FmuBuildResult) -> InteractiveFmu | None:
         ToolError: If the compiler fails.
     """
     from mb2fmu.fmu import emit_c, toolchain
-    from mb2fmu.visualization.interactive_fmu import MAX_MODULE_BYTES, InteractiveFmu, make_parameter_slider
+    from mb2fmu.visualization.interactive_fmu import MAX_MODULE_BYTES, BrowserFmuModule, make_parameter_slider
 
     described = built.interface
     if described.target.backend != "native":
@@ -44,4 +44,4 @@ def build_wasm_page_fmu(built: FmuBuildResult) -> InteractiveFmu | None:
     outputs = (v for v in described.variables if v.causality == "output")
     levels = ("position", "velocity", "acceleration")
     names = (*(each.name for each in states), *(v.name for v in outputs if v.source in levels))
-    return InteractiveFmu(module, states, inputs, parameters, len(states), len(inputs), len(parameters), names)
+    return BrowserFmuModule(module, states, inputs, parameters, len(states), len(inputs), len(parameters), names)

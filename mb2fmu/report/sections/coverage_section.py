@@ -18,7 +18,7 @@ from mb2fmu.report.pages.report_page_records import (
 from mb2fmu.report.sections.validation_sections import form_variable_error_row
 from mb2fmu.validation.validation_result import (
     INTERFACE_TYPE_NAMES,
-    ApiCheckResult,
+    ApiCallFamilyResult,
     ExercisedQuantityResult,
     InvariantResult,
     PerturbedExperimentResult,
@@ -146,7 +146,7 @@ def _list_worst_rows(moved: PerturbedExperimentResult) -> dict[str, tuple[Variab
     return kinds
 
 
-def _form_api_check_row(call: ApiCheckResult) -> ApiCheckRow:
+def _form_api_check_row(call: ApiCallFamilyResult) -> ApiCheckRow:
     """Return the row of one family of calls."""
     return ApiCheckRow(
         name=call.name,

@@ -23,7 +23,7 @@ ZERO_COMPONENTS: Components = (sm.S.Zero, sm.S.Zero, sm.S.Zero)
 
 
 @dataclass
-class _CutJointSideMotion:
+class _SplitJointSideMotion:
     """Motion of one side of the joint, in components of N."""
 
     position: Components
@@ -61,7 +61,7 @@ class CutJointSideMotions:
         self.inner = self._make_inner_side()
         self.outer = self._make_flange_side()
 
-    def _make_inner_side(self) -> _CutJointSideMotion:
+    def _make_inner_side(self) -> _SplitJointSideMotion:
         """Return position, velocity, angular velocity and rotation of the joint's inner side, in N, as expressions."""
         kinematics = SymbolicKinematics(self._joint.mechanism)
         frame = max(self._joint.joint_frame, 0)
@@ -77,7 +77,9 @@ class CutJointSideMotions:
         position, velocity, omega = (
             tuple(sm.sympify(component).xreplace(substitution) for component in quantity) for quantity in quantities[:3]
         )
-        return _CutJointSideMotion(position, velocity, omega, sm.ImmutableMatrix(quantities[3]).xreplace(substitution))
+        return _SplitJointSideMotion(
+            position, velocity, omega, sm.ImmutableMatrix(quantities[3]).xreplace(substitution)
+        )
 
     def evaluate_at_start(self, expression: sm.Expr) -> float:
         """Return the value of an expression at the start."""
@@ -96,7 +98,7 @@ class CutJointSideMotions:
             self.flange.q.append((symbol, Coordinate(**fields), rate))
         return symbol
 
-    def _make_flange_side(self) -> _CutJointSideMotion:
+    def _make_flange_side(self) -> _SplitJointSideMotion:
         """Return the flange's coordinates, at the start displaced by the reaction."""
         settings, inner_side = self._settings, self.inner
         reaction = settings.initial_reactions.get(self._joint.name, (0.0,) * 6)
@@ -112,7 +114,7 @@ class CutJointSideMotions:
                 speed,
             )
         rotation, omega = self._orient_flange(reaction[3:])
-        return _CutJointSideMotion(tuple(position), tuple(velocity), omega, rotation)
+        return _SplitJointSideMotion(tuple(position), tuple(velocity), omega, rotation)
 
     def _orient_flange(self, torque: Sequence[float]) -> tuple[sm.ImmutableMatrix, Components]:
         """Return the flange's start rotation and angular velocity: turned so that the bushing bears the torque."""

@@ -30,7 +30,7 @@ from mb2fmu.validation.api_checks.extreme_state_checks import (
     compare_values_at_extreme_states,
     make_extreme_state_points_operation,
 )
-from mb2fmu.validation.api_checks.recorded_api_call_comparison import ApiCheckComparison, RecordedValues
+from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
     compare_api_check_values,
@@ -44,7 +44,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_
 from mb2fmu.validation.reference.variable_scales import enlarge_sizes_of_zeros
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
-from mb2fmu.validation.validation_result import ApiCheckResult
+from mb2fmu.validation.validation_result import ApiCallFamilyResult
 
 _NOT_OFFERED = "the FMU does not offer it"
 
@@ -65,7 +65,7 @@ class ApiCheckFamily:
     name: str
     formula: str
     plan: Callable[[ApiCallPlanner], ApiCallSequence | None]
-    compare: Callable[[ApiCheckComparison, RecordedValues, BoundedDifferences], None]
+    compare: Callable[[RecordedApiCallComparison, RecordedValues, BoundedDifferences], None]
     reported_if_absent: bool = True
     kind: str = ""
 
@@ -87,7 +87,7 @@ def _plan_extreme_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
 
 
 def _compare_extremes(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare x' and outputs at points beyond the experiments with the reference's at the FMU's own state."""
     reference, names = comparison.check_point.reference, comparison.plan.real_variables
@@ -118,7 +118,9 @@ def _plan_step_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     return steps.plan_steps() if steps else None
 
 
-def _compare_steps(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def _compare_steps(
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare tiny and long steps from another start time with the reference."""
     assert comparison.check_point.steps is not None
     UnusualStepComparison(comparison.check_point.steps, error_table).compare_steps(recorded)
@@ -130,7 +132,9 @@ def _plan_solver_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     return steps.plan_solvers() if steps else None
 
 
-def _compare_solvers(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def _compare_solvers(
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare a step by each solver that the FMU offers with the reference."""
     assert comparison.check_point.steps is not None
     UnusualStepComparison(comparison.check_point.steps, error_table).compare_solvers(recorded)
@@ -142,7 +146,9 @@ def _plan_ramp_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     return steps.plan_ramps() if steps else None
 
 
-def _compare_ramps(comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences) -> None:
+def _compare_ramps(
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
+) -> None:
     """Compare a step along ramps of the inputs with the reference, and what was saved with that."""
     assert comparison.check_point.steps is not None
     UnusualStepComparison(comparison.check_point.steps, error_table).compare_ramps(recorded)
@@ -199,7 +205,7 @@ def compare_api_checks(
     plan: ApiCallPlan,
     fmu_result: FmuProcessResult,
     limits: ErrorBounds,
-) -> tuple[ApiCheckResult, ...]:
+) -> tuple[ApiCallFamilyResult, ...]:
     """Return one result per family of calls; one that was not planned is unjudged with its reason, or left out.
 
     Args:
@@ -209,13 +215,13 @@ def compare_api_checks(
         fmu_result: Results of the FMU: the last of its experiments is the perturbed one.
         limits: Bounds of the perturbed experiment.
     """
-    comparison = ApiCheckComparison(definition, check_point, plan, limits, fmu_result.simulations[-1])
+    comparison = RecordedApiCallComparison(definition, check_point, plan, limits, fmu_result.simulations[-1])
     return tuple(_iterate_results(comparison, fmu_result.recorded_values))
 
 
 def _iterate_results(
-    comparison: ApiCheckComparison, recorded_values: Mapping[str, list[Any]]
-) -> Iterator[ApiCheckResult]:
+    comparison: RecordedApiCallComparison, recorded_values: Mapping[str, list[Any]]
+) -> Iterator[ApiCallFamilyResult]:
     """Compare each family of calls."""
     for check in _API_CHECKS:
         if check.name not in comparison.plan.sequences:
@@ -233,7 +239,7 @@ def _iterate_results(
         yield _form_result(check, comparison.plan.kind, table, unjudged)
 
 
-def _explain_missing_calls(check: ApiCheckFamily, comparison: ApiCheckComparison) -> str:
+def _explain_missing_calls(check: ApiCheckFamily, comparison: RecordedApiCallComparison) -> str:
     """Return why calls were not made; empty where they do not exist for this interface type or version."""
     if not check.reported_if_absent or (check.kind and check.kind != comparison.plan.kind):
         return ""
@@ -244,12 +250,12 @@ def _explain_missing_calls(check: ApiCheckFamily, comparison: ApiCheckComparison
 
 def _form_result(
     check: ApiCheckFamily, kind: InterfaceType, error_table: BoundedDifferences, unjudged: str
-) -> ApiCheckResult:
+) -> ApiCallFamilyResult:
     """Return the verdict of one family from its largest ratio of error to bound; above 1 it has failed."""
     reason = unjudged
     if not unjudged and error_table.ratio > 1:
         reason = f"{error_table.worst_place}: off by {error_table.value:.3g}, bound {error_table.bound:.3g}"
-    return ApiCheckResult(
+    return ApiCallFamilyResult(
         name=check.name,
         kind=kind,
         formula=check.formula,

@@ -21,7 +21,7 @@ from mb2fmu.validation.api_checks.recorded_api_call_comparison import (
     KNOWN_FRACTION,
     NOISE_FRACTION,
     UNCERTAINTY_FACTOR,
-    ApiCheckComparison,
+    RecordedApiCallComparison,
     RecordedValues,
 )
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
@@ -29,8 +29,8 @@ from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilizati
 from mb2fmu.validation.reference.finite_differences import (
     DirectionalDifferences,
     FiniteDifferencePoint,
+    compute_differences_along_directions,
     compute_variable_time_derivatives,
-    repeat_differences,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class _OwnStateDifferences:
 
     def __init__(
         self,
-        comparison: ApiCheckComparison,
+        comparison: RecordedApiCallComparison,
         directions: DirectionalDifferences,
         parameters: Sequence[float],
         *,
@@ -64,7 +64,9 @@ class _OwnStateDifferences:
     def _own(self) -> DirectionalDifferences | None:
         """The differences; None where the reference leaves the domain of an expression."""
         try:
-            return repeat_differences(self._comparison.check_point.reference, self._point, self._directions)
+            return compute_differences_along_directions(
+                self._comparison.check_point.reference, self._point, self._directions
+            )
         except (ValidationError, ArithmeticError, ValueError):
             return None
 
@@ -105,7 +107,7 @@ def plan_directional_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequenc
 
 
 def compare_directional_derivatives(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare directional derivatives with differences of the reference, before and after parameters change."""
     assert comparison.check_point.derivatives_before_change is not None
@@ -133,7 +135,7 @@ def plan_adjoint_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | 
 
 
 def compare_adjoint_derivatives(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare adjoint derivatives times directions with differences of the reference."""
     assert comparison.check_point.derivatives_before_change is not None
@@ -164,7 +166,7 @@ def plan_parameter_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence 
 
 
 def compare_parameter_derivatives(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare derivatives by parameters with differences of the reference."""
     assert comparison.check_point.by_parameters is not None
@@ -182,7 +184,7 @@ def plan_output_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence | N
 
 
 def compare_output_derivatives(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare time derivatives of outputs with differences of the reference; skip those it does not know well."""
     reference, point = comparison.check_point.reference, comparison.check_point.point
@@ -209,7 +211,7 @@ def compare_output_derivatives(
 
 
 def _compare_partial_derivatives(
-    comparison: ApiCheckComparison,
+    comparison: RecordedApiCallComparison,
     directions: DirectionalDifferences,
     derivatives: Floats,
     error_table: BoundedDifferences,

@@ -40,7 +40,7 @@ _RELATIVE_AGREEMENT = 1e-5
 
 
 @dataclass(slots=True)
-class ApiCheckComparison:
+class RecordedApiCallComparison:
     """Compares the API checks of one interface type with the reference.
 
     Attributes:

@@ -11,7 +11,7 @@ import numpy as np
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.api_checks.api_call_plan import PERTURBED_EXPERIMENT_INDEX, ApiCallPlanner
 from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
-from mb2fmu.validation.api_checks.recorded_api_call_comparison import ApiCheckComparison, RecordedValues
+from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, start_flow_in_modes
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
@@ -43,7 +43,7 @@ def plan_value_api_calls(planner: ApiCallPlanner) -> ApiCallSequence:
 
 
 def compare_api_check_values(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare all variables at start and end: settings and records to the bit, the others within their bounds."""
     run, row = comparison.check_point.reference.experiment, comparison.check_point.row
@@ -84,7 +84,7 @@ def plan_parameter_tuning_calls(planner: ApiCallPlanner) -> ApiCallSequence:
 
 
 def compare_parameter_tuning(
-    comparison: ApiCheckComparison, recorded: RecordedValues, error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, recorded: RecordedValues, error_table: BoundedDifferences
 ) -> None:
     """Compare x', outputs and later steps after parameters changed during the run with a reference of the new."""
     check_point = comparison.check_point
@@ -116,7 +116,7 @@ def compare_parameter_tuning(
 
 
 def _compare_states_after_change(
-    comparison: ApiCheckComparison, values: Mapping[str, float], error_table: BoundedDifferences
+    comparison: RecordedApiCallComparison, values: Mapping[str, float], error_table: BoundedDifferences
 ) -> SwitchModes | None:
     """Compare states after a change of parameters with the reference's event from the FMU's states before.
 
@@ -159,7 +159,7 @@ def _compare_states_after_change(
 
 
 def _compare_one_step_states(
-    comparison: ApiCheckComparison,
+    comparison: RecordedApiCallComparison,
     values: Mapping[str, float],
     rows: Sequence[Sequence[float]],
     modes: SwitchModes | None,

@@ -20,7 +20,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.variable_scales import ROUND_OFF_ALLOWANCE, compute_row_scales_and_round_off
+from mb2fmu.validation.reference.variable_scales import ROUND_OFF_ALLOWANCE, compute_residual_scales_and_round_off
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.validation_result import InvariantResult
 
@@ -108,7 +108,7 @@ class _DiagnosticsAtFmuStates:
         points = run.form_points(reference.trajectory.values[:, : len(self._names)])
         # Moved by their typical magnitudes too: terms of 0.3 m cancel in a row that stays at 1e-3 m of its motion.
         magnitudes = np.maximum(reference.scales[: len(numeric.typical)], numeric.typical)
-        scales, terms = compute_row_scales_and_round_off(
+        scales, terms = compute_residual_scales_and_round_off(
             numeric, (self._n_phi, numeric.n_q), points, magnitudes, self._prepared
         )
         self._rounding = ROUND_OFF_ALLOWANCE * (scales + terms)

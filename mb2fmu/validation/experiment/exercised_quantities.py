@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
-from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult, PerturbedQuantity
+from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult, PerturbedExperimentValue
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,7 +42,7 @@ _EVALUATION_BUDGET = 1500  # evaluations of the reference's equations
 
 
 @dataclass(frozen=True, slots=True)
-class _ResetToDefault:
+class _ExperimentWithOneDefault:
     """A quantity put back to its default: parameters, and inputs at each communication step."""
 
     parameters: Floats
@@ -51,7 +51,7 @@ class _ResetToDefault:
 
 def find_exercised_quantities(
     definition: DeclaredModelContent,
-    perturbations: Sequence[PerturbedQuantity],
+    perturbations: Sequence[PerturbedExperimentValue],
     default: ReferenceRun,
     perturbed: ReferenceRun | None,
     limits: ErrorBounds | None,
@@ -87,7 +87,7 @@ def find_exercised_quantities(
 
 
 def _compute_change_ratios(
-    perturbed: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ResetToDefault]
+    perturbed: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ExperimentWithOneDefault]
 ) -> list[Floats]:
     """Return for each change and variable the largest |change of the variable| over its bound, shape (n,) each."""
     has_events = is_hybrid(perturbed.numeric)
@@ -107,7 +107,7 @@ def _compute_change_ratios(
 
 
 def _judge_quantity(
-    perturbation: PerturbedQuantity,
+    perturbation: PerturbedExperimentValue,
     ratios: Floats | None,
     default: ReferenceRun,
     perturbed: ReferenceRun,
@@ -137,13 +137,13 @@ def _judge_quantity(
 
 
 def _form_resets(
-    definition: DeclaredModelContent, perturbations: Sequence[PerturbedQuantity], perturbed: ReferenceRun
-) -> dict[tuple[str, str], _ResetToDefault]:
+    definition: DeclaredModelContent, perturbations: Sequence[PerturbedExperimentValue], perturbed: ReferenceRun
+) -> dict[tuple[str, str], _ExperimentWithOneDefault]:
     """Return for each parameter and input the changes if it keeps its default."""
     run = perturbed.experiment
     unchanged_inputs = np.zeros_like(run.inputs)
     free = [p.name for p in definition.parameters if not p.calculated]
-    resets: dict[tuple[str, str], _ResetToDefault] = {}
+    resets: dict[tuple[str, str], _ExperimentWithOneDefault] = {}
     for perturbation in perturbations:
         parameters, inputs = np.zeros(len(free)), unchanged_inputs.copy()
         if perturbation.role == "parameter":
@@ -155,11 +155,11 @@ def _form_resets(
             inputs[:, column] = perturbation.default - run.inputs[:, column]
         else:
             continue
-        resets[perturbation.role, perturbation.name] = _ResetToDefault(parameters, inputs)
+        resets[perturbation.role, perturbation.name] = _ExperimentWithOneDefault(parameters, inputs)
     return resets
 
 
-def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault) -> Floats | None:
+def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _ExperimentWithOneDefault) -> Floats | None:
     """Return :func:`_compute_change_ratios` for one change; None where the motion cannot be run or has no numbers.
 
     With events, which a motion is not taken up between, it is run anew for a shorter time where it fails.
@@ -177,7 +177,7 @@ def _integrate_change(reference: ReferenceRun, limits: ErrorBounds, reset: _Rese
 
 
 def _follow_change(
-    reference: ReferenceRun, limits: ErrorBounds, reset: _ResetToDefault, check_points: Sequence[int]
+    reference: ReferenceRun, limits: ErrorBounds, reset: _ExperimentWithOneDefault, check_points: Sequence[int]
 ) -> Floats:
     """Return :func:`_compute_change_ratios` for one change, compared at each of the points ``check_points``."""
     numeric, run = reference.numeric, reference.experiment
@@ -225,7 +225,7 @@ def _compute_largest_ratios(reference: ReferenceRun, limits: ErrorBounds, values
 
 
 def _follow_changes_to_first_order(
-    reference: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ResetToDefault]
+    reference: ReferenceRun, limits: ErrorBounds, resets: Sequence[_ExperimentWithOneDefault]
 ) -> list[Floats]:
     """Return :func:`_compute_change_ratios` to first order; a change that overflows is followed no further."""
     numeric, run = reference.numeric, reference.experiment
@@ -272,7 +272,7 @@ class _ComparedValuesAtState:
 
 
 def _evaluate_with_change(
-    reference: ReferenceRun, row: int, input_row: int, distance: Floats, reset: _ResetToDefault | None
+    reference: ReferenceRun, row: int, input_row: int, distance: Floats, reset: _ExperimentWithOneDefault | None
 ) -> _ComparedValuesAtState | None:
     """Evaluate at a state shifted by the probe times ``distance``, with a change; None where that is impossible."""
     numeric, run = reference.numeric, reference.experiment

@@ -42,7 +42,7 @@ from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, Refer
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.runs.fmu_description import FmuDescription
-from mb2fmu.validation.validation_result import PerturbedQuantity, PerturbedRole
+from mb2fmu.validation.validation_result import PerturbedExperimentValue, PerturbedRole
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class PerturbedExperiment:
     """
 
     experiment: ExperimentValues | None
-    perturbations: tuple[PerturbedQuantity, ...]
+    perturbations: tuple[PerturbedExperimentValue, ...]
     part: float
     text: str
 
@@ -475,7 +475,7 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
 
 def _list_perturbations(
     variant: _ReducedPerturbation, run: ExperimentValues | None, settable: Collection[str] | None
-) -> tuple[PerturbedQuantity, ...]:
+) -> tuple[PerturbedExperimentValue, ...]:
     """Return the move of every free parameter, fixed start value and input; none without a ``run``."""
     intention = variant.intention
     definition, default_experiment = intention.definition, intention.reference.experiment
@@ -504,7 +504,7 @@ def _list_perturbations(
 
 def _list_start_perturbations(
     variant: _ReducedPerturbation, run: ExperimentValues | None, settable: Collection[str] | None
-) -> list[PerturbedQuantity]:
+) -> list[PerturbedExperimentValue]:
     """Return the move of every fixed start value."""
     definition, default_experiment = variant.intention.definition, variant.intention.reference.experiment
     perturbed = run or default_experiment
@@ -530,9 +530,9 @@ def _list_start_perturbations(
 
 def _form_perturbation(
     record: DeclaredVariable, role: PerturbedRole, default: float, perturbed: float, reason: str
-) -> PerturbedQuantity:
+) -> PerturbedExperimentValue:
     """Return a record of the report."""
-    return PerturbedQuantity(
+    return PerturbedExperimentValue(
         name=record.name, role=role, unit=record.unit, default=default, moved=perturbed, reason=reason
     )
 
@@ -555,7 +555,7 @@ def make_missing_perturbed_experiment_record(candidate: PerturbedExperiment, obs
 
 
 def _describe_experiment(
-    run: ExperimentValues, part: float, perturbations: Sequence[PerturbedQuantity], *, in_chart: bool
+    run: ExperimentValues, part: float, perturbations: Sequence[PerturbedExperimentValue], *, in_chart: bool
 ) -> str:
     """Describe how the experiment was made; ``in_chart``: within the range that the FMU's states determine."""
     obstacle = "it cannot be started or run" + (", or leaves the positions that the FMU's states determine" * in_chart)

@@ -38,7 +38,7 @@ from mb2fmu.validation.independent_import.independent_robot_file import (
     list_loops_of_settings,
     list_point_items,
     list_point_symbols,
-    read_independent_import,
+    reread_robot_file,
 )
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
     Array,
@@ -99,7 +99,7 @@ def sample_independent_robot_accelerations(
     if missing or source is None:
         return _no_samples(missing or "the robot was not read from a file")
     try:
-        independent_import = read_independent_import(robot, source, read_robot_file(source, robot.settings.packages))
+        independent_import = reread_robot_file(robot, source, read_robot_file(source, robot.settings.packages))
     except OSError as error:
         fault = Fault(str(error.strerror or error), source.name, "keep all files until the FMU is validated")
         raise ValidationError("the robot's file cannot be read again:", [fault]) from None

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 RobotImport = IndependentRobotImport | MujocoEquations
 
 
-def read_independent_import(robot: RobotMechanics, source: Path, content: bytes) -> RobotImport | str:
+def reread_robot_file(robot: RobotMechanics, source: Path, content: bytes) -> RobotImport | str:
     """Return the file read again; or why it cannot be."""
     s = robot.settings
     inverse = s.role == "inverse-dynamics"

@@ -118,7 +118,7 @@ def compute_parameter_differences(
     )
 
 
-def repeat_differences(
+def compute_differences_along_directions(
     reference: ReferenceRun, point: FiniteDifferencePoint, directions: DirectionalDifferences
 ) -> DirectionalDifferences:
     """Return the differences along the same changes at another point."""

@@ -41,7 +41,7 @@ from mb2fmu.validation.reference.variable_scales import (
     ROUND_OFF_ALLOWANCE,
     compute_energy_scale,
     compute_motion_scales,
-    compute_row_scales_and_round_off,
+    compute_residual_scales_and_round_off,
     compute_tolerance_scales,
     estimate_start_scales,
     find_moving_variables,
@@ -593,10 +593,10 @@ def _compute_constraint_balance_residuals(
 def compute_constraint_scales(
     numeric: NumericEquations, run: ExperimentValues, values: Floats, scales: Floats
 ) -> tuple[Floats, Floats]:
-    """Return scale and round-off of each constraint row by ``variable_scales.compute_row_scales_and_round_off``."""
+    """Return scale and round-off of each row, by ``variable_scales.compute_residual_scales_and_round_off``."""
     n_q, n_u, n_z = numeric.n_q, numeric.n_u, numeric.n_z
     counts, points = (len(numeric.equations.position_rows), n_q), run.form_points(values[:, : n_q + n_u + n_z])
-    return compute_row_scales_and_round_off(
+    return compute_residual_scales_and_round_off(
         numeric, counts, points, scales[: n_q + n_u], numeric.prepare(run.parameters)
     )
 

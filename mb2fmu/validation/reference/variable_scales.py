@@ -196,7 +196,7 @@ def compute_energy_scale(kinetic: Floats, work: Floats, natural_energy: float) -
     return largest if largest > STANDSTILL_FRACTION**2 * natural_energy else natural_energy
 
 
-def compute_row_scales_and_round_off(
+def compute_residual_scales_and_round_off(
     rows: ConstraintResidualFunction,
     counts: tuple[int, int],
     points: Floats,

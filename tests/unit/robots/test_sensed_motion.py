@@ -15,7 +15,7 @@ from unit.robots.test_robot_equations import worst_of
 
 from mb2fmu import pipeline
 from mb2fmu.errors import FormulationError, ModelError
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.robots.tree import mechanism_from_robot
 from mb2fmu.systems.splitting import cut_mechanism
 from mb2fmu.systems.wired_system import CouplingError
@@ -83,7 +83,7 @@ def test_the_reference_and_the_second_reading_have_their_own(
     assert worst_of(derivation) < 1
     for fewest in (1, 99):  # link after link, and by M u' = f
         monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", fewest)
-        compiled = NewtonEulerEquations(derivation.mechanism, form_equations_without_dynamics(derivation.mechanism))
+        compiled = NewtonEulerEquations(derivation.mechanism, form_equations_except_dynamics(derivation.mechanism))
         assert compiled.compile()
         assert largest_difference(compiled, derivation.mechanism, count=4, seed=5) < 1e-11
     f, numbers = pipeline.right_hand_side(derivation), [p.value for p in derivation.checked.parameters]

@@ -12,7 +12,7 @@ from mechanisms import Evaluated, mechanism_of, random_states
 import mb2fmu
 from mb2fmu import Model, pipeline, validation
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds, compute_invariant_results
@@ -103,7 +103,7 @@ def found(mechanism: Mechanism) -> dict[str, str]:
     """Integral → unit."""
     return {
         kept.name: kept.unit
-        for kept in find_first_integrals(mechanism, form_equations_without_dynamics(mechanism)).quantities
+        for kept in find_first_integrals(mechanism, form_equations_except_dynamics(mechanism)).quantities
     }
 
 
@@ -133,7 +133,7 @@ def test_outputs_are_what_the_proof_judges() -> None:
     """p and h by formulas of two formulations, in numbers, and by hand."""
     mechanism = mechanism_of(bead())
     state = random_states(mechanism, 1, seed=2)[0]
-    conserved = find_first_integrals(mechanism, form_equations_without_dynamics(mechanism))
+    conserved = find_first_integrals(mechanism, form_equations_except_dynamics(mechanism))
     (h,), (size,) = conserved.evaluate(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
     m, g, r, w = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[name] for name in "mgrw")
     angle, rate = state.x[0], (state.x[1] - w) / 2
@@ -189,7 +189,7 @@ def test_momentum_of_nothing_is_refused() -> None:
 def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     """The FMU has a force that does no work: no one-step error and no energy says anything of it."""
     mechanism = mechanism_of(cart())
-    equations = form_equations_without_dynamics(mechanism)
+    equations = form_equations_except_dynamics(mechanism)
     stick = validation.make_reference_and_bounds(
         mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, perturb=False
     )
@@ -217,7 +217,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
     reference = reference_of(ball())
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     mechanism = mechanism_of(ball())
-    conserved = find_first_integrals(mechanism, form_equations_without_dynamics(mechanism))
+    conserved = find_first_integrals(mechanism, form_equations_except_dynamics(mechanism))
     kept = FirstIntegralsAlongRun(reference, conserved, limits.traversals, limits.sides_near_events)
     energy = [k.name for k in conserved.quantities].index("energy T + V")
     values = reference.trajectory.values
@@ -242,7 +242,7 @@ def test_energy_is_kept_between_impacts_and_a_loss_there_is_found() -> None:
 def test_a_right_chaotic_fmu_is_asked_while_it_is_close_to_the_reference(tmp_path) -> None:
     """Half-way through this run nobody knows where the rods are: derivatives asked for there were called wrong."""
     mechanism = mechanism_of(cart(stop=10.0, tolerance=1e-6))
-    equations = form_equations_without_dynamics(mechanism)
+    equations = form_equations_except_dynamics(mechanism)
     unit = pipeline.export(cart(stop=10.0, tolerance=1e-6), tmp_path).path
     result = validation.validate(unit, mechanism.declared, equations, mechanism=mechanism, conformance=False)
     assert "directional derivatives" in {call.name for call in result.api_checks}

@@ -24,7 +24,7 @@ from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
-from mb2fmu.validation.validation_result import ApiCheckResult
+from mb2fmu.validation.validation_result import ApiCallFamilyResult
 
 TUNING = "parameters changed during the run"
 
@@ -66,7 +66,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
         question = plan_api_calls(chance, definition, description, kind)
         question = replace(question, sequences={TUNING: question.sequences[TUNING]})
 
-        def judged(found: FmuProcessResult, question: ApiCallPlan = question) -> ApiCheckResult:
+        def judged(found: FmuProcessResult, question: ApiCallPlan = question) -> ApiCallFamilyResult:
             results = compare_api_checks(definition, chance, question, found, moved.limits)
             return next(each for each in results if each.name == TUNING)
 

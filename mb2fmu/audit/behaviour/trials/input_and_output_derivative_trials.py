@@ -255,7 +255,7 @@ MAX_INPUTS = 6
 
 
 @register_trial("inputs that are set between steps", "steps.exchange", interfaces=CO_SIMULATION)
-def try_undelayed_input_effect(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_one_step_input_delay(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that an input on which derivatives depend directly moves its states in the very next step."""
     model_exchange = make_model_exchange_fixture(fixture)
     if model_exchange is None or not fixture.states or not fixture.inputs:

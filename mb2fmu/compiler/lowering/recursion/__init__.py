@@ -7,6 +7,6 @@ Promises: what a link needs of its parent is a node: nothing is expanded over se
 Must not: know where links come from (SymPy's joints or a robot file), or which states a treatment of loops chooses.
 """
 
-from mb2fmu.compiler.lowering.recursion.recursive_motion_evaluation import LinkRecursionMotion
+from mb2fmu.compiler.lowering.recursion.link_recursion_lowering import LinkRecursionMotion
 
 __all__ = ["LinkRecursionMotion"]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     form_link_inertias_with_particle_groups,
     form_particle_group_inertias,
@@ -175,7 +175,7 @@ class ArticulatedBodyDynamics:
     """
 
     def __init__(
-        self, kinematics: LinkKinematics, loads: AppliedLinkForces, n: int, geared: Sequence[int] = ()
+        self, kinematics: LinkKinematicsLowering, loads: AppliedLinkForces, n: int, geared: Sequence[int] = ()
     ) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
@@ -340,7 +340,7 @@ class ArticulatedBodyDynamics:
 
 
 def _project_geared_links(
-    kinematics: LinkKinematics, loads: AppliedLinkForces, n: int, geared: Sequence[int]
+    kinematics: LinkKinematicsLowering, loads: AppliedLinkForces, n: int, geared: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Return inertia and force of geared links in the rows of their speeds."""
     if not geared:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,
     form_link_inertias_with_particle_groups,
@@ -42,7 +42,7 @@ class CompositeBodyDynamics:
     """
 
     def __init__(
-        self, kinematics: LinkKinematics, loads: AppliedLinkForces, n: int, only: Sequence[int] | None = None
+        self, kinematics: LinkKinematicsLowering, loads: AppliedLinkForces, n: int, only: Sequence[int] | None = None
     ) -> None:
         self._k = kinematics
         self._g = kinematics.algebra

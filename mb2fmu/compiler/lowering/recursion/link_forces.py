@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import RigidInertia
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Vector
@@ -19,7 +19,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
 )
 
 
-def form_link_inertia_force(kinematics: LinkKinematics, link: int, inertia: RigidInertia) -> SpatialVector:
+def form_link_inertia_force(kinematics: LinkKinematicsLowering, link: int, inertia: RigidInertia) -> SpatialVector:
     """Return the rate of momentum of a link at u' = 0 without gravity, about its origin, in its axes.
 
     With Ω = α̂0 + ω̂²: f = m a0 + Ω h, and n = h × a0 + ∫ r × Ω r dm, whose x component is (Ω P)_zy − (Ω P)_yz.
@@ -44,7 +44,7 @@ class AppliedLinkForces:
         kinematics: Of the links.
     """
 
-    def __init__(self, kinematics: LinkKinematics) -> None:
+    def __init__(self, kinematics: LinkKinematicsLowering) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
         self._pathways: dict[int, tuple[int, int, list[Vector]]] = {}
@@ -118,14 +118,14 @@ class AppliedLinkForces:
         forces[link] = (self._g.add(old[0], force[0]), self._g.add(old[1], force[1]))
 
 
-def attachment_position(kinematics: LinkKinematics, at: LinkFixedPoint) -> Vector:
+def attachment_position(kinematics: LinkKinematicsLowering, at: LinkFixedPoint) -> Vector:
     """Return the position from O, m, in N."""
     g = kinematics.algebra
     arm = g.apply(kinematics.relative_rotation(0, kinematics.axes(at.link)), kinematics.point_position_in_link(at))
     return g.add(kinematics.position(at.link), arm)
 
 
-def attachment_velocity(kinematics: LinkKinematics, at: LinkFixedPoint) -> Vector:
+def attachment_velocity(kinematics: LinkKinematicsLowering, at: LinkFixedPoint) -> Vector:
     """Return the velocity in N, m/s, in N's components."""
     g, axes = kinematics.algebra, kinematics.axes(at.link)
     swing = g.cross(kinematics.omega(axes), kinematics.point_position_in_link(at))

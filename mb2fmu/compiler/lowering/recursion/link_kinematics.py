@@ -37,7 +37,7 @@ class LinkJointMotion:
     moves: bool
 
 
-class LinkKinematics:
+class LinkKinematicsLowering:
     """Evaluates one recursion in one builder.
 
     Args:

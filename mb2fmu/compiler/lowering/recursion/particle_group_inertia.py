@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.regrouped_link_inertias import (
     RigidInertia,
     _form_rigid_inertias,
@@ -39,13 +39,13 @@ _ROUND_OFF = 1e-14
 """Share of √(Σ m c_γ² · Σ m c_δ²) below which Σ m c_γ c_δ is a rounding error."""
 
 
-def form_particle_group_inertias(kinematics: LinkKinematics) -> list[ParticleGroupInertia]:
+def form_particle_group_inertias(kinematics: LinkKinematicsLowering) -> list[ParticleGroupInertia]:
     """Return the inertias of all groups."""
     return [ParticleGroupInertia(kinematics, group) for group in kinematics.recursion.particle_groups]
 
 
 def form_link_inertias_with_particle_groups(
-    kinematics: LinkKinematics, links: list[int], groups: Sequence[ParticleGroupInertia]
+    kinematics: LinkKinematicsLowering, links: list[int], groups: Sequence[ParticleGroupInertia]
 ) -> dict[int, RigidInertia]:
     """Return the inertia of each link, with its groups of particles as they lie; what is constant is regrouped."""
     g = kinematics.algebra
@@ -68,7 +68,7 @@ class ParticleGroupInertia:
         group: Which particles.
     """
 
-    def __init__(self, kinematics: LinkKinematics, group: ParticleGroup) -> None:
+    def __init__(self, kinematics: LinkKinematicsLowering, group: ParticleGroup) -> None:
         self._k = kinematics
         self._g = kinematics.algebra
         self._b = kinematics.b

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sympy as sm
 
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Matrix, NodeVectorArithmetic, Vector
 from mb2fmu.mechanics.equations.link_recursion import LinkBody
 
@@ -44,7 +44,7 @@ class RigidInertia:
         )
 
 
-def _form_rigid_inertias(kinematics: LinkKinematics, apart: Container[int] = ()) -> dict[int, RigidInertia]:
+def _form_rigid_inertias(kinematics: LinkKinematicsLowering, apart: Container[int] = ()) -> dict[int, RigidInertia]:
     """Return the rigid inertia of each massive link, without regrouping, and without the bodies ``apart``."""
     g = kinematics.algebra
     inertias: dict[int, RigidInertia] = {}
@@ -57,7 +57,7 @@ def _form_rigid_inertias(kinematics: LinkKinematics, apart: Container[int] = ())
     return inertias
 
 
-def _form_body_inertia(body: LinkBody, kinematics: LinkKinematics) -> RigidInertia:
+def _form_body_inertia(body: LinkBody, kinematics: LinkKinematicsLowering) -> RigidInertia:
     """Return the inertia of one body about its link's origin."""
     g, b = kinematics.algebra, kinematics.b
     mass = kinematics.walker.lower([body.mass])[0]
@@ -77,7 +77,7 @@ def outer_product(x: Vector, y: Vector, g: NodeVectorArithmetic) -> Matrix:
     return (g.scale(x[0], y), g.scale(x[1], y), g.scale(x[2], y))
 
 
-def _second_moment_matrix(inertia: sm.ImmutableMatrix, kinematics: LinkKinematics) -> Matrix:
+def _second_moment_matrix(inertia: sm.ImmutableMatrix, kinematics: LinkKinematicsLowering) -> Matrix:
     """Return P = tr(J)/2 1 − J."""
     b = kinematics.b
     entries = kinematics.walker.lower(inertia)
@@ -89,7 +89,7 @@ def _second_moment_matrix(inertia: sm.ImmutableMatrix, kinematics: LinkKinematic
 
 
 def regroup_link_inertias(
-    kinematics: LinkKinematics, links: list[int], inertias: dict[int, RigidInertia]
+    kinematics: LinkKinematicsLowering, links: list[int], inertias: dict[int, RigidInertia]
 ) -> dict[int, RigidInertia]:
     """Return inertias in which parts that a joint cannot distinguish from its parent's inertia are moved there."""
     g = kinematics.algebra
@@ -107,7 +107,7 @@ def regroup_link_inertias(
 
 
 def _split_movable_inertia(
-    link: int, inertia: RigidInertia, kinematics: LinkKinematics
+    link: int, inertia: RigidInertia, kinematics: LinkKinematicsLowering
 ) -> tuple[RigidInertia, RigidInertia] | None:
     """Return the part that stays, and the part for the parent, about its origin in its axes."""
     g, joint = kinematics.algebra, kinematics.joint(link)
@@ -133,7 +133,7 @@ def _split_movable_inertia(
 
 
 def _split_along_hinge(
-    axis: int, direction: Vector, inertia: RigidInertia, kinematics: LinkKinematics, position: Vector
+    axis: int, direction: Vector, inertia: RigidInertia, kinematics: LinkKinematicsLowering, position: Vector
 ) -> tuple[RigidInertia, RigidInertia]:
     """Return the parts along a hinge's axis, which has a ``direction`` in the parent."""
     g, b = kinematics.algebra, kinematics.b

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import ParticleGroupInertia
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
     SpatialInertia,
@@ -121,7 +121,7 @@ def form_shared_speed_inertia_of_particle_group(
 
 
 def shift_inertia_with_shared_speeds(
-    kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, rows: list[list[int]]
+    kinematics: LinkKinematicsLowering, shared: SharedLinkSpeeds, link: int, rows: list[list[int]]
 ) -> InertiaWithSharedSpeeds:
     """Return what a link's parent feels of its inertia: turned, with the shared speeds of the joint, then moved."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
@@ -160,7 +160,7 @@ def shift_inertia_with_shared_speeds(
 
 
 def shift_force_with_shared_speeds(
-    kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, force: Sequence[int]
+    kinematics: LinkKinematicsLowering, shared: SharedLinkSpeeds, link: int, force: Sequence[int]
 ) -> tuple[SpatialVector, dict[int, int]]:
     """Return what a link's parent feels of a force on it, and the forces along shared speeds."""
     g, b, joint = kinematics.algebra, kinematics.b, kinematics.joint(link)
@@ -176,7 +176,11 @@ def shift_force_with_shared_speeds(
 
 
 def shift_motion_with_shared_speeds(
-    kinematics: LinkKinematics, shared: SharedLinkSpeeds, link: int, motion: SpatialVector, u_dot: Mapping[int, int]
+    kinematics: LinkKinematicsLowering,
+    shared: SharedLinkSpeeds,
+    link: int,
+    motion: SpatialVector,
+    u_dot: Mapping[int, int],
 ) -> SpatialVector:
     """Return the part of a link's motion that its parent's motion and shared speeds cause."""
     g, joint = kinematics.algebra, kinematics.joint(link)

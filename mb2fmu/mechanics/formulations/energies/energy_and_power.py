@@ -47,8 +47,12 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
+    add_vector_components,
+    dot_product,
+    scale_components,
+)
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import add_vector_components, dot_product, scale_components
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides

@@ -50,9 +50,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     UnavailableOutput,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import invert_block_matrix
-from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     ZERO,
     add_vector_components,
     cross_product,
@@ -60,6 +58,8 @@ from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
     multiply_matrix_by_vector,
     scale_components,
 )
+from mb2fmu.mechanics.mechanism.symbolic.gravity_detection import find_gravity
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.quantity_declarations import DeclaredVariable, OutputLevel
 
 AXIS_SUFFIXES = (".x", ".y", ".z")

@@ -27,14 +27,14 @@ from mb2fmu.mechanics.formulations.applied_loads import (
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Components, ForceLoad, Mechanism, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Joint
-from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     ZERO,
     add_vector_components,
     cross_product,
     multiply_matrix_by_vector,
     scale_components,
 )
+from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 
 
 @dataclass(frozen=True, slots=True)

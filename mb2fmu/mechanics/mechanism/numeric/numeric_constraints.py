@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import (
+from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import (
     GroupedExpressionEvaluator,
     make_grouped_expression_evaluator,
 )

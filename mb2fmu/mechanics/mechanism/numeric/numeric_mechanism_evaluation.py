@@ -28,9 +28,9 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import make_grouped_expression_evaluator
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_completion_function
 from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceOrTorqueVectors, NumericLoadEvaluator
+from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import make_grouped_expression_evaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,

@@ -29,7 +29,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     coordinate_rates,
     total_time_derivative,
 )
-from mb2fmu.mechanics.mechanism.symbolic.vector_components import (
+from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     ZERO,
     add_vector_components,
     cross_product,

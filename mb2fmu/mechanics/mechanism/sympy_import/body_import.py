@@ -75,7 +75,7 @@ def read_sympy_bodies(
             faults.append(Fault(problem, remedy="orient it, or give its angular velocity by set_ang_vel"))
             continue
         axes = trees.find_axes_frame(body.frame)
-        if not mechanics_source.needs_inertia(body, mechanics_source.inertial_frame(mechanics)):
+        if not mechanics_source.needs_rotational_inertia_values(body, mechanics_source.inertial_frame(mechanics)):
             bodies.append(Body(body.name, point, trees.frame_of[body.frame], mass, sm.ImmutableMatrix.zeros(3)))
             continue
         matrix = sm.ImmutableMatrix(3, 3, list(map(plain, dyadic_components(body.central_inertia, axes))))

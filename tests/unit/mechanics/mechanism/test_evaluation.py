@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy.physics.vector import dynamicsymbols
 
-from mb2fmu.mechanics.mechanism.numeric.grouped_expression_evaluation import MIN_GROUP_SIZE, GroupedExpressionEvaluator
+from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import (
+    MIN_GROUP_SIZE,
+    GroupedExpressionEvaluator,
+)
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 
 x = sm.symbols("x:12")

@@ -10,7 +10,7 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.errors import FormulationError, MechanismError
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
 from mb2fmu.validation.reference.first_integrals_along_run import find_first_integrals
@@ -73,7 +73,7 @@ def test_the_inertia_of_a_body_of_revolution_may_be_written_along_axes_in_which_
     m, r = sm.symbols("m r")
     across = m * r**2 / 4
     assert mechanism.bodies[0].inertia == sm.diag(across, 2 * across, across).as_immutable()
-    find_first_integrals(mechanism, form_equations_without_dynamics(mechanism))  # evaluates it with parameters alone
+    find_first_integrals(mechanism, form_equations_except_dynamics(mechanism))  # evaluates it with parameters alone
 
 
 def test_an_inertia_that_changes_along_the_axes_of_its_own_body_is_refused():

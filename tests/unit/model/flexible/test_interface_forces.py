@@ -13,7 +13,7 @@ from scipy.optimize import root
 
 from mb2fmu import BeamSection, FlexibleBody, Model
 from mb2fmu.errors import FormulationError
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism.numeric.random_states import free_parameter_values
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 
@@ -169,7 +169,7 @@ def test_at_rest_interfaces_carry_the_weight_of_the_rest():
 def test_the_reference_computes_the_same_reactions():
     _, evaluated = evaluated_boom("recursive-composite")
     mechanism = evaluated.mechanism
-    reference = NewtonEulerEquations(mechanism, form_equations_without_dynamics(mechanism))
+    reference = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     p = np.array(free_parameter_values(mechanism))
     x = np.array([0.5, -0.7, 0.03, 0.01, 1.5, -2.0, 0.2, 0.1])
     motion = reference.motion(0.0, x, [], reference.prepare(p))

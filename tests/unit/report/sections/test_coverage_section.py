@@ -12,16 +12,16 @@ from lxml import etree
 from mb2fmu.report import render_validation_page
 from mb2fmu.report.terminal_verdict_tables import format_terminal_verdict_blocks, format_verdict_line
 from mb2fmu.validation import (
-    ApiCheckResult,
+    ApiCallFamilyResult,
     ExercisedQuantityResult,
     InterfaceTypeResult,
     PerturbedExperimentResult,
-    PerturbedQuantity,
+    PerturbedExperimentValue,
 )
 
 
-def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") -> ApiCheckResult:
-    return ApiCheckResult(
+def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") -> ApiCallFamilyResult:
+    return ApiCallFamilyResult(
         name=name, kind=kind, formula="against differences", value=1.0, bound=2.0, ratio=0.5, where="q in direction 1",
         count=7, verdict=verdict, reason=reason,
     )  # fmt: skip
@@ -30,11 +30,11 @@ def call(name: str, verdict: str, kind: str = "CoSimulation", reason: str = "") 
 def exercised(result, *, calls=(), failing=False):
     """Three quantities, one of which is not exercised; ``failing``: the perturbed experiment is out of bounds."""
     moves = (
-        PerturbedQuantity(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
-        PerturbedQuantity(
+        PerturbedExperimentValue(name="m", role="parameter", unit="kg", default=1.5, moved=1.83),
+        PerturbedExperimentValue(
             name="g<", role="parameter", unit="m/s2", default=9.81, moved=9.81, reason="its bounds leave no room"
         ),
-        PerturbedQuantity(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
+        PerturbedExperimentValue(name="torque", role="input", unit="N.m", default=0.0, moved=2.5),
     )
     influences = (
         ExercisedQuantityResult(name="m", role="parameter", ratio=1234.5, most="hinge.angle"),

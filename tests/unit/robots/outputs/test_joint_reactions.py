@@ -14,7 +14,7 @@ from unit.robots.test_robot_loops import FOUR_BAR, SIDE_FILE
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 
 
@@ -56,7 +56,7 @@ def test_the_reference_has_its_own(tmp_path: Path) -> None:
     path.write_text(FLYING)
     derivation = pipeline.derive(path, arguments={"base": "floating", "reactions": "h,s"})
     mechanism, random = derivation.mechanism, np.random.default_rng(2)
-    numbers = NewtonEulerEquations(mechanism, form_equations_without_dynamics(mechanism))
+    numbers = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     e = random.normal(size=4)
     x = np.array([*random.normal(size=3), *(e / np.linalg.norm(e)), *random.normal(size=10)])
     f = pipeline.right_hand_side(derivation)

@@ -14,7 +14,7 @@ from unit.robots.robot_texts import ARM, joint, link, robot
 
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 
 FLYING = robot(link("body", 3.0), link("a"), link("b", 0.5), joint("h", "continuous", "body", "a", axis="1 2 2"),
@@ -99,9 +99,9 @@ def test_the_reference_has_its_own(tmp_path: Path, base: str) -> None:
     quantities = [*ALL, f"jacobian:{'tool' if base == 'fixed' else 'b'}"]
     derivation = pipeline.derive(path, arguments={"base": base, "quantities": quantities})
     mechanism = derivation.mechanism
-    numbers = [NewtonEulerEquations(mechanism, form_equations_without_dynamics(mechanism))]
+    numbers = [NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))]
     if base == "fixed":
-        numbers.append(NewtonEulerEquations(mechanism, form_equations_without_dynamics(mechanism)))
+        numbers.append(NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism)))
         assert numbers[-1].compile()
     f, names = pipeline.right_hand_side(derivation), [output.name for output in derivation.equations.outputs]
     p = [item.value for item in derivation.checked.parameters]

@@ -13,7 +13,7 @@ from trees import AXES, DEGREES, KINDS, build
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import link_tree, mechanism_c_tables
 from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree
@@ -50,7 +50,7 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
 
 def difference(mechanism: Mechanism) -> float:
     """Of x' by C from that by NumPy, over the largest."""
-    compiled = NewtonEulerEquations(mechanism, form_equations_without_dynamics(mechanism))
+    compiled = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     assert compiled.compile()
     return largest_difference(compiled, mechanism, count=4, seed=5)
 

@@ -10,7 +10,7 @@ from compiled_reference import largest_difference
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu import pipeline
-from mb2fmu.mechanics.formulations import form_equations_without_dynamics
+from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import mechanism_c_tables
 from mb2fmu.validation.compiled.mass_matrix_columns import (
@@ -46,7 +46,7 @@ def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[N
         return made[-1]
 
     monkeypatch.setattr(mechanism_c_tables, "MassMatrixColumns", kept)
-    numeric = NewtonEulerEquations(mechanism, form_equations_without_dynamics(mechanism))
+    numeric = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     assert numeric.compile()
     return numeric, made[0]
 

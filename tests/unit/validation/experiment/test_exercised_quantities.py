@@ -10,7 +10,11 @@ from scipy.linalg import expm
 from mb2fmu import Model
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.experiment import exercised_quantities
-from mb2fmu.validation.experiment.exercised_quantities import _integrate_change, _matrix_exponential, _ResetToDefault
+from mb2fmu.validation.experiment.exercised_quantities import (
+    _ExperimentWithOneDefault,
+    _integrate_change,
+    _matrix_exponential,
+)
 from mb2fmu.validation.reference.reference_run import observe_trajectory
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
@@ -31,7 +35,7 @@ def crossing(wall: float) -> Model:
 def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    change = _ResetToDefault(np.array([0.6 - 10.0]), np.zeros_like(reference.experiment.inputs))
+    change = _ExperimentWithOneDefault(np.array([0.6 - 10.0]), np.zeros_like(reference.experiment.inputs))
     ratios = _integrate_change(reference, limits, change)  # comes to its wall at 0.6 s, of 0.8 s
     assert ratios is not None
     assert ratios[0] > 1.0
@@ -40,7 +44,7 @@ def test_a_motion_that_cannot_be_run_to_its_end_is_looked_at_up_to_there():
 def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    change = _ResetToDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.experiment.inputs))
+    change = _ExperimentWithOneDefault(np.array([0.001 - 10.0]), np.zeros_like(reference.experiment.inputs))
     assert _integrate_change(reference, limits, change) is None
 
 
@@ -48,7 +52,7 @@ def test_nothing_is_said_of_a_motion_that_cannot_be_begun():
 def test_a_change_is_followed_until_it_is_clear(monkeypatch, wall, parts):
     reference = reference_of(crossing(wall=10.0))
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    change = _ResetToDefault(np.array([wall - 10.0]), np.zeros_like(reference.experiment.inputs))
+    change = _ExperimentWithOneDefault(np.array([wall - 10.0]), np.zeros_like(reference.experiment.inputs))
     looks = []
 
     def observe(numeric, run, states, *others):

@@ -37,7 +37,7 @@ from mb2fmu.validation.reference.reference_run import (
 )
 from mb2fmu.validation.reference.variable_scales import (
     compute_motion_scales,
-    compute_row_scales_and_round_off,
+    compute_residual_scales_and_round_off,
     compute_variable_sizes_of_motion,
     enlarge_sizes_of_zeros,
     find_moving_variables,
@@ -181,7 +181,7 @@ def test_an_angle_changes_a_row_by_no_more_than_it_turns():
 
     turned = np.linspace(0.0, 1e4, 50)
     motion = np.column_stack([turned, turned, -0.3 * np.sin(turned)])
-    found, terms = compute_row_scales_and_round_off(Crank(), (1, 2), motion, np.array([1e4, 0.3]), ())
+    found, terms = compute_residual_scales_and_round_off(Crank(), (1, 2), motion, np.array([1e4, 0.3]), ())
     assert 0.5 < found[0] < 1.0
     assert terms[0] < 1e4
 

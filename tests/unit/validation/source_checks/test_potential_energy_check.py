@@ -57,7 +57,7 @@ def _rungs(made, *factors):
     """The independent check of a model whose closed form is wrong by each of the factors."""
     checked = model.check_model(made)
     read = mechanism.read_mechanism(checked)
-    equations = formulations.form_equations_without_dynamics(read)
+    equations = formulations.form_equations_except_dynamics(read)
     for factor in factors:
         wrong = dataclasses.replace(equations.energy, potential=factor * equations.energy.potential)
         (check,) = check_potential_energy(checked, read, dataclasses.replace(equations, energy=wrong))
@@ -93,7 +93,7 @@ def test_a_wrong_closed_form_fails_and_the_right_one_passes(more):
 def test_nobody_is_asked_where_no_output_has_it():
     checked = model.check_model(_pendulum(asks=False))
     read = mechanism.read_mechanism(checked)
-    assert not check_potential_energy(checked, read, formulations.form_equations_without_dynamics(read))
+    assert not check_potential_energy(checked, read, formulations.form_equations_except_dynamics(read))
 
 
 def test_what_the_model_gives_is_reported_but_does_not_fail():

@@ -9,7 +9,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.recursion.articulated_bodies import ArticulatedBodyDynamics
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
 from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, attachment_position, attachment_velocity
-from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematics
+from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector, shift_motion_to_link
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Vector
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
@@ -39,7 +39,7 @@ class LinkRecursionMotion:
         self._n = len(equations.u)
         self._geared = equations.dynamics.geared_links if isinstance(equations.dynamics, RecursiveDynamics) else ()
         self._walker = walker
-        self._k = LinkKinematics(builder, walker, self._recursion, equations.u)
+        self._k = LinkKinematicsLowering(builder, walker, self._recursion, equations.u)
         self._g = self._k.algebra
         self._loads = AppliedLinkForces(self._k)
         self._bodies: ArticulatedBodyDynamics | None = None
