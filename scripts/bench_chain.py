@@ -32,7 +32,7 @@ from bench_native import COUNTED, counted
 
 from mb2fmu import pipeline
 from mb2fmu.compiler import derivatives
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
+from mb2fmu.compiler.derivatives.derivative_entry_points import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.program import count_operations
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProgram

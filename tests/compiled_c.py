@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+from mb2fmu.compiler.derivatives.derivative_entry_points import (
     DIFFERENTIATED_ENTRIES,
     ProgramWithDerivatives,
     add_fmu_derivatives,

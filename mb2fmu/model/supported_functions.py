@@ -44,7 +44,7 @@ SUPPORTED_FUNCTIONS: dict[str, str] = {
 }
 
 
-class _EventTreatmentFunction(sm.Function):  # type: ignore[misc] # SymPy has no types
+class _EventAnnotationFunction(sm.Function):  # type: ignore[misc] # SymPy has no types
     """Base of functions whose value is that of a plain expression; only the treatment of events differs."""
 
     is_real = True
@@ -73,7 +73,7 @@ class _EventTreatmentFunction(sm.Function):  # type: ignore[misc] # SymPy has no
     _ccode = _pythoncode
 
 
-class Pre(_EventTreatmentFunction):
+class Pre(_EventAnnotationFunction):
     """``pre(x)``: the value of x just before the event, usable in values that an event sets; elsewhere it is x.
 
     Example:
@@ -86,7 +86,7 @@ class Pre(_EventTreatmentFunction):
     nargs = 1
 
 
-class NoEvent(_EventTreatmentFunction):
+class NoEvent(_EventAnnotationFunction):
     """``no_event(expression)``: the expression without events; integrators step across its jumps and kinks.
 
     Example:
@@ -104,7 +104,7 @@ class NoEvent(_EventTreatmentFunction):
         return NoEvent(slope) if slope.free_symbols else slope
 
 
-class StickingSign(_EventTreatmentFunction):
+class StickingSign(_EventAnnotationFunction):
     """``sticking_sign(v, ratio)``: sign(v); while v is held at zero, the value in [-ratio, ratio] that holds it there.
 
     Dry friction is -F_k sticking_sign(v, F_s/F_k): F_k while it slides, at most F_s while it sticks. A ratio

@@ -36,7 +36,7 @@ from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
 from mb2fmu.validation.runs.fmu_description import read_fmu_description
 from mb2fmu.validation.runs.fmu_process_start import run_script_process
-from mb2fmu.validation.runs.recompiled_sources import compare_recompiled_sources
+from mb2fmu.validation.runs.source_binary_comparison import compare_recompiled_sources
 
 VALIDATION_RULES = (
     *("partials.*", "derivative.*", "value.*", "state.*", "steps.*", "life.*", "exchange.*"),

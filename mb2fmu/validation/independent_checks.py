@@ -31,10 +31,10 @@ from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
 from mb2fmu.validation.source_checks import (
+    declared_values_check,
     nodal_inertia_check,
-    output_import_check,
+    output_requests_check,
     potential_energy_check,
-    value_import_check,
 )
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import (
@@ -315,9 +315,9 @@ def _is_robot(definition: CheckedModel) -> bool:
 def check_declarations_import(definition: CheckedModel, mechanism: Mechanism) -> IndependentCheck:
     """Judge the import of declared values, units and the experiment."""
     comparisons = [
-        *value_import_check.compare_declared_values(definition, mechanism.declared),
-        *output_import_check.compare_imported_output_requests(definition, mechanism),
-        *value_import_check.compare_quaternion_lengths(mechanism),
+        *declared_values_check.compare_declared_values(definition, mechanism.declared),
+        *output_requests_check.compare_imported_output_requests(definition, mechanism),
+        *declared_values_check.compare_quaternion_lengths(mechanism),
     ]
     if _is_robot(definition):
         from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations

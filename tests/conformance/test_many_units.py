@@ -12,7 +12,7 @@ from conformance.tools import driver
 
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.fmu import emit_xml, interface, package
 from mb2fmu.fmu.emit_c import emit_fmu_sources, is_motion_equation_translation_unit, list_translation_units
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree

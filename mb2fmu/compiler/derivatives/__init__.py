@@ -1,7 +1,7 @@
 """Derivatives of a program's entry points, as further entry points.
 
 Input: ``ScalarProgram``. Output: a ``ScalarProgram`` with tangents (``forward``), adjoints (``reverse``), Jacobians,
-and all that a native FMU offers (``fmu_derivative_entries``). Linear solves and Newton's method are differentiated by
+and all that a native FMU offers (``derivative_entry_points``). Linear solves and Newton's method are differentiated by
 the implicit function theorem (``implicit``).
 
 Promises: exact derivatives (no differences), of every result that the program has, with few operations more.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+    from mb2fmu.compiler.derivatives.derivative_entry_points import (
         MAX_JACOBIAN_OPERATIONS,
         ProgramWithDerivatives,
         add_fmu_derivatives,
@@ -44,7 +44,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "fmu_derivative_entries": "MAX_JACOBIAN_OPERATIONS ProgramWithDerivatives add_fmu_derivatives",
+        "derivative_entry_points": "MAX_JACOBIAN_OPERATIONS ProgramWithDerivatives add_fmu_derivatives",
         "forward_derivatives": "SparseJacobianEntryPoint differentiate_forward form_jacobian",
         "reverse_derivatives": "differentiate_reverse",
         "variational_equations": "add_variational_jacobian add_variational_states",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives
 from mb2fmu.compiler.derivatives.forward_derivatives import (
     VariableReference,
     add_jacobian_entry_point,

@@ -22,7 +22,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 
 NodeMatrix = list[list[int]]
@@ -90,7 +90,7 @@ def define_contact_accelerations(
         """Return the columns of G^T."""
         return [list(nodes[n * i : n * i + n]) for i in range(k)]
 
-    if dynamics is None or isinstance(e.dynamics, RecursiveDynamics):
+    if dynamics is None or isinstance(e.dynamics, ArticulatedBodyStructure):
         assert motion is not None
         walker.define(touching.free, (), lambda _: motion.accelerations())
 

@@ -65,7 +65,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSystemAssignment,
     SymbolAssignment,
 )
-from mb2fmu.mechanics.equations.link_recursion import RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure
 
 _DEPENDENT_ROW_TOLERANCE = 1e-10
 """A squared distance below it, the longest row being 1: the row counts as one that follows from those before it."""
@@ -316,7 +316,7 @@ class EquationsLowering:
         walker = SympyLowering(builder, symbols)
         motion = LinkRecursionMotion(builder, walker, equations) if equations.recursion else None
         dynamics = None
-        if not isinstance(equations.dynamics, RecursiveDynamics):
+        if not isinstance(equations.dynamics, ArticulatedBodyStructure):
             dynamics = ConstrainedDynamicsSolver(builder, equations)
         lowering = cls(equations, builder, walker, raw, motion, dynamics)
         lowering._define_intermediates()
@@ -425,7 +425,7 @@ class EquationsLowering:
 
             define_contact_accelerations(self.builder, self.walker, e, self.motion, self.dynamics)
             return
-        if isinstance(e.dynamics, RecursiveDynamics):
+        if isinstance(e.dynamics, ArticulatedBodyStructure):
             assert self.motion is not None
             motion = self.motion
             self.walker.define(e.u_dot, (), lambda _: motion.accelerations())
@@ -518,7 +518,7 @@ class EquationsLowering:
 
     def _forward(self, sets: list[list[int]]) -> list[list[int]]:
         """Return accelerations u' for several sets of generalized forces at once, by matrix or recursion."""
-        if isinstance(self.equations.dynamics, RecursiveDynamics):
+        if isinstance(self.equations.dynamics, ArticulatedBodyStructure):
             assert self.motion is not None
             return self.motion.forward(sets)
         dynamics, rows = self.dynamics, self.equations.mass_and_forcing.mass_matrix.rows
@@ -527,7 +527,7 @@ class EquationsLowering:
 
     def _inverse(self, u_dot: list[int]) -> list[int]:
         """Return generalized forces that the given u' need, by matrix or recursion."""
-        if isinstance(self.equations.dynamics, RecursiveDynamics):
+        if isinstance(self.equations.dynamics, ArticulatedBodyStructure):
             assert self.motion is not None
             return self.motion.inverse(u_dot)
         dynamics = self.dynamics
@@ -572,7 +572,7 @@ class EquationsLowering:
 
     def _add_equations(self) -> None:
         """Add the entry point ``equations``: M and f, entry by entry; recursions have none."""
-        if isinstance(self.equations.dynamics, RecursiveDynamics):
+        if isinstance(self.equations.dynamics, ArticulatedBodyStructure):
             return
         d = self.equations.mass_and_forcing
         rows, columns = d.mass_matrix.shape

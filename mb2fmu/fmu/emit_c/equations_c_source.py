@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram, find_domain_restricted_nodes
 from mb2fmu.compiler.program.statement_schedule import StatementScheduleGraph
 from mb2fmu.fmu.emit_c.c_function_printing_records import (

@@ -13,7 +13,7 @@ from importlib import resources
 
 import jinja2
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, ProgramWithDerivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import DIFFERENTIATED_ENTRIES, ProgramWithDerivatives
 from mb2fmu.compiler.events import list_program_switches
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
 from mb2fmu.compiler.program.scalar_program import ScalarProgram, read_initial_discrete_memory

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.fmu.emit_c import emit_batch_integrator
 from mb2fmu.fmu.toolchain.batch_run_arguments_and_result import (

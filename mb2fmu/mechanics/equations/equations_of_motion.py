@@ -7,7 +7,7 @@ that come before them. Sizes: n_q coordinates, n_u speeds (independent ones and 
     q' = K u + k0                         kinematic differential equations
     A u + b = 0                           velocity constraints (m rows; holonomic ones differentiated included)
     A u' + gamma = 0                      the same differentiated
-    M u' = f                              dynamics: see MassMatrixDynamics, or RecursiveDynamics
+    M u' = f                              dynamics: see MassMatrixDynamics, or ArticulatedBodyStructure
     z' = f_z                              auxiliary states
     phi(q, t) = 0                         holonomic constraints
 """
@@ -22,7 +22,7 @@ import sympy as sm
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.event_definitions import EventDefinition, form_contact_and_latch_events
-from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure, LinkRecursion
 from mb2fmu.mechanics.equations.observable_quantities import (
     DIAGNOSTIC_SYMBOLS,
     BodyMotion,
@@ -282,7 +282,7 @@ class MotionDynamics:
 
     method: Method
     kinematics: KinematicEquations
-    dynamics: MassMatrixDynamics | RecursiveDynamics | None
+    dynamics: MassMatrixDynamics | ArticulatedBodyStructure | None
     z_dot: tuple[sm.Expr, ...] = ()
     intermediates: tuple[Intermediate, ...] = ()
     late_intermediates: tuple[SymbolAssignment, ...] = ()
@@ -414,7 +414,7 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         d, n_u = self.dynamics, len(self.u)
         if d is None:
             return []
-        if isinstance(d, RecursiveDynamics):
+        if isinstance(d, ArticulatedBodyStructure):
             joint_speeds = sorted(j for joint in d.joints for j in joint)
             return [
                 (self.recursion is not None, "articulated bodies without a recursion"),

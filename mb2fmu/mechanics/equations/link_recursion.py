@@ -75,7 +75,7 @@ class FrameRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkDisplacement:
+class LinkOffsetTerm:
     """Components of a position in a frame, m, and their rate, m/s; no rate: they are constant."""
 
     frame: int
@@ -99,7 +99,7 @@ class RecursionLink:
     name: str
     parent: int
     frame: int
-    offset: tuple[LinkDisplacement, ...]
+    offset: tuple[LinkOffsetTerm, ...]
     velocity: tuple[SpeedLinearVector, ...] | None = None
     carries_mass_or_load: bool = False
 
@@ -109,7 +109,7 @@ class LinkFixedPoint:
     """A point fixed in a link: constant displacements from the link's origin."""
 
     link: int
-    offset: tuple[LinkDisplacement, ...] = ()
+    offset: tuple[LinkOffsetTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class LinkRecursion:
 
 
 @dataclass(frozen=True, slots=True)
-class RecursiveDynamics:
+class ArticulatedBodyStructure:
     """u' by articulated bodies: one sweep over the links for any generalized forces, and no mass matrix.
 
     Attributes:

@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     OutputExpression,
     VariableStartKind,
 )
-from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics
+from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure, LinkRecursion
 from mb2fmu.mechanics.formulations.energies.energy_and_power import form_energy_balance
 from mb2fmu.mechanics.formulations.outputs.output_expressions import form_output_expressions
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism, PathwayLoad
@@ -28,7 +28,7 @@ from mb2fmu.model.scales.characteristic_units import DEFAULT_ATTRACTOR_RATE
 def assemble_equations(
     method: Method,
     kinematics: SymbolicKinematics,
-    dynamics: MassMatrixDynamics | RecursiveDynamics | None,
+    dynamics: MassMatrixDynamics | ArticulatedBodyStructure | None,
     *,
     recursion: LinkRecursion | None = None,
     constraint_forces: LinearSystemAssignment | None = None,

@@ -16,8 +16,8 @@ import sympy as sm
 from mb2fmu.mechanics.equations.link_recursion import (
     Components,
     FrameRelation,
-    LinkDisplacement,
     LinkFixedPoint,
+    LinkOffsetTerm,
     RecursionLink,
     SpeedLinearVector,
 )
@@ -244,7 +244,7 @@ class _LinkTreeBuilder:
             attachments = self._attach_fixed_point(attachments, frame, components)
         for frame, components in moving_terms:
             attachment = self._find_link(attachments, self.frames[frame].axes)
-            displacement = LinkDisplacement(frame, components, self.rates.differentiate_position(frame, components))
+            displacement = LinkOffsetTerm(frame, components, self.rates.differentiate_position(frame, components))
             axes = self.frames[frame].axes
             attachments = {
                 axes: LinkFixedPoint(self._add_link(name, attachment.link, axes, (*attachment.offset, displacement)))
@@ -259,7 +259,7 @@ class _LinkTreeBuilder:
         """Return where a point that is fixed in a frame is: on that frame's link, one displacement further."""
         axes = self.frames[frame].axes
         attachment = self._find_link(attachments, axes)
-        return {axes: LinkFixedPoint(attachment.link, (*attachment.offset, LinkDisplacement(frame, components)))}
+        return {axes: LinkFixedPoint(attachment.link, (*attachment.offset, LinkOffsetTerm(frame, components)))}
 
     def _find_link(self, attachments: PossibleAttachments, axes: int) -> LinkFixedPoint:
         """Return where a point is fixed on a link with these axes; a new link if there is none."""
@@ -329,10 +329,10 @@ class _LinkTreeBuilder:
         assert place.velocity is not None
         velocity = tuple(self.rates.linearize_velocity(frame, c) for frame, c in place.velocity)
         attachment = LinkFixedPoint(0)
-        offset: tuple[LinkDisplacement, ...] = ()
+        offset: tuple[LinkOffsetTerm, ...] = ()
         if place.located:
             attachment = next(iter(self.attachments_of_point[place.parent].values()))
-            offset = tuple(LinkDisplacement(frame, c) for frame, c in place.position or ())
+            offset = tuple(LinkOffsetTerm(frame, c) for frame, c in place.position or ())
         axes = self.links[attachment.link].frame
         return {
             axes: LinkFixedPoint(
@@ -354,7 +354,7 @@ class _LinkTreeBuilder:
         name: str,
         parent: int,
         axes: int,
-        offset: tuple[LinkDisplacement, ...],
+        offset: tuple[LinkOffsetTerm, ...],
         velocity: tuple[SpeedLinearVector, ...] | None = None,
     ) -> int:
         """Add a link and return its number; `velocity` is given where the joint prescribes it."""

@@ -14,7 +14,7 @@ from sympy.utilities.iterables import connected_components
 from mb2fmu.mechanics.equations.link_recursion import (
     Components,
     LinkBody,
-    LinkDisplacement,
+    LinkOffsetTerm,
     ParticleDisplacement,
     ParticleGroup,
 )
@@ -72,7 +72,7 @@ def _read_displacement(
     return terms if moves and plain else None
 
 
-def _expand(displacement: LinkDisplacement, speeds: Mapping[sm.Expr, int]) -> _Polynomial:
+def _expand(displacement: LinkOffsetTerm, speeds: Mapping[sm.Expr, int]) -> _Polynomial:
     """Return the terms of a displacement; what is no power of a coordinate stays in the components."""
     terms: dict[_Powers, list[sm.Expr]] = {}
     for i, component in enumerate(displacement.components):

@@ -18,13 +18,13 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, MassMatrixDynamics
 from mb2fmu.mechanics.equations.link_recursion import (
+    ArticulatedBodyStructure,
     LinkBody,
     LinkForce,
     LinkLoad,
     LinkPathwayForce,
     LinkRecursion,
     LinkTorque,
-    RecursiveDynamics,
 )
 from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
 from mb2fmu.mechanics.formulations.formulation_applicability import (
@@ -107,7 +107,7 @@ def formulate_articulated(mechanism: Mechanism) -> EquationsOfMotion:
     bodies_with_joint = [number for number in recursion.list_carrying_links() if number not in geared]
     joints = [tuple(sorted(recursion.list_joint_speeds(number) - grouped)) for number in bodies_with_joint]
     joints += [group.speeds for group in recursion.particle_groups]
-    dynamics = RecursiveDynamics(tuple(joints), tuple(geared))
+    dynamics = ArticulatedBodyStructure(tuple(joints), tuple(geared))
     return assemble_equations("recursive-articulated", kinematics, dynamics, recursion=recursion)
 
 

@@ -29,7 +29,7 @@ from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_value
 from mb2fmu.pipeline.fmu_build.target_source_export import form_native_fmi3_interface
 
 if TYPE_CHECKING:
-    from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+    from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives
     from mb2fmu.compiler.derivatives.forward_derivatives import VariableReference
     from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
     from mb2fmu.compiler.program.scalar_program import ScalarProgram

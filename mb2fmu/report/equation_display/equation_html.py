@@ -17,7 +17,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     LinearSystemAssignment,
     SymbolAssignment,
 )
-from mb2fmu.mechanics.equations.link_recursion import LinkRecursion, RecursiveDynamics, SpeedLinearVector
+from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure, LinkRecursion, SpeedLinearVector
 from mb2fmu.report.equation_display.mathml import MathMLPrinter, estimate_formula_width, format_mathml_identifier
 
 # A row of a matrix has room for ROW characters, so that it fits on paper: longer entries, and those of over WHOLE
@@ -180,7 +180,7 @@ class _EquationListWriter(FormulaLinePrinter):
             return EquationHtmlBlock(
                 "Dynamics", (), "All motion is prescribed: there are no speeds, and no equations for them."
             )
-        if isinstance(d, RecursiveDynamics):
+        if isinstance(d, ArticulatedBodyStructure):
             return self._articulated(d)
         M, f = self.equations.mass_and_forcing.mass_matrix, self.equations.mass_and_forcing.forcing
         speeds = [self.print.expression(s) for s in self.equations.u_dot]
@@ -206,7 +206,7 @@ class _EquationListWriter(FormulaLinePrinter):
         block = self._block("Dynamics: M u̇ = f", [*listed, *forces])
         return replace(block, lines=(whole, *block.lines), note=f"{size} {block.note}".strip())
 
-    def _articulated(self, dynamics: RecursiveDynamics) -> EquationHtmlBlock:
+    def _articulated(self, dynamics: ArticulatedBodyStructure) -> EquationHtmlBlock:
         """Return the relations of links for dynamics without a mass matrix."""
         recursion = self.equations.recursion
         links = [link for link in recursion.links[1:] if link.carries_mass_or_load] if recursion else []

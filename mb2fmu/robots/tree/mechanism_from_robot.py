@@ -32,7 +32,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     coordinate_rates,
     plain_symbols,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
+from mb2fmu.mechanics.mechanism.sympy_import.declared_event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import SympySourceObjectRecordNumbers, read_outputs
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time

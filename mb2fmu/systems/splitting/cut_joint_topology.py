@@ -9,7 +9,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load, Mechanism
-from mb2fmu.systems.splitting.exchanged_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
+from mb2fmu.systems.splitting.cut_mechanism_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
 from mb2fmu.systems.splitting.mechanism_state_dependencies import (
     MechanismStateDependencies,
     list_frames_turned_by_load,

@@ -15,7 +15,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueActuatorLoad,
     TorqueLoad,
     VectorTerms,
-    list_load_magnitudes,
+    list_load_components,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates
 
@@ -82,7 +82,7 @@ class MechanismStateDependencies:
 
     def magnitude_states(self, load: Load) -> Symbols:
         """Return the states that the magnitude of a load depends on."""
-        return self.states_in(*list_load_magnitudes(load))
+        return self.states_in(*list_load_components(load))
 
     def location_states(self, load: Load) -> Symbols:
         """Return the states on which points, frames and direction of a load depend."""

@@ -24,8 +24,8 @@ from mb2fmu.validation.api_checks.recorded_api_call_comparison import (
     RecordedApiCallComparison,
     RecordedValues,
 )
+from mb2fmu.validation.bounds.derivative_stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
-from mb2fmu.validation.bounds.stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.reference.finite_differences import (
     DirectionalDifferences,
     FiniteDifferencePoint,

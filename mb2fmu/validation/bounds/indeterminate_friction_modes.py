@@ -55,7 +55,7 @@ def find_indeterminate_friction_signs(
             yield i, other_modes
 
 
-def compute_sticking_force_effects(
+def compute_sticking_output_changes(
     numeric: HybridEquations,
     t: float,
     x: Floats,

@@ -36,7 +36,7 @@ from mb2fmu.validation.reference.event_sides import (
 )
 from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem, list_step_start_instants
+from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem, list_graded_step_instants
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ class OneStepFlow:
         return np.asarray(np.max(np.abs(flow - flow[0]), axis=0))
 
     def _follow_within(self, step: ExperimentCommunicationStep, x: Floats) -> Floats:
-        """Return states and work at :func:`list_step_start_instants` of a step, shape (n, n_x + 1)."""
-        time = list_step_start_instants(*self._reference.experiment.time[step.k : step.k + 2].tolist())
+        """Return states and work at :func:`list_graded_step_instants` of a step, shape (n, n_x + 1)."""
+        time = list_graded_step_instants(*self._reference.experiment.time[step.k : step.k + 2].tolist())
         return self._integrate(step, x, time, IntegrationEventLog())
 
     def _integrate(

@@ -59,7 +59,7 @@ from mb2fmu.validation.bounds.event_time_tolerances import (
     find_communication_points_near_events,
 )
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
-from mb2fmu.validation.bounds.indeterminate_friction_modes import compute_sticking_force_effects
+from mb2fmu.validation.bounds.indeterminate_friction_modes import compute_sticking_output_changes
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
@@ -256,7 +256,7 @@ def _compute_holding_efforts(reference: ReferenceRun) -> Floats:
         prepared = numeric.prepare(run.parameters)
         for k in np.unique(np.linspace(0, len(run.time) - 1, _HELD_EFFORT_SAMPLES).astype(np.int64)).tolist():
             t, x, inputs = float(run.time[k]), reference.states[k], run.inputs_at(k).tolist()
-            effects = compute_sticking_force_effects(numeric, t, x, inputs, prepared, reference.modes[k])
+            effects = compute_sticking_output_changes(numeric, t, x, inputs, prepared, reference.modes[k])
             largest_efforts[-len(effects) :] = np.fmax(largest_efforts[-len(effects) :], effects)
     units = [v.unit for v in reference.variables]
     return np.array(

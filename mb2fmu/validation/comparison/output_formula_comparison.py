@@ -44,7 +44,7 @@ _Change = Callable[[Any], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class OutputFormulaComparison:
+class ReferenceOutputComparison:
     """The reference's outputs against the same ones written from bodies and loads.
 
     Attributes:
@@ -58,7 +58,9 @@ class OutputFormulaComparison:
     left_out: tuple[str, ...]
 
 
-def compare_output_formulas(mechanism: Mechanism, references: Sequence[ReferenceRun]) -> OutputFormulaComparison | None:
+def compare_output_formulas(
+    mechanism: Mechanism, references: Sequence[ReferenceRun]
+) -> ReferenceOutputComparison | None:
     """Compare the outputs that a mechanism computes, and expressions of what is solved for.
 
     It is None where it has none, or the reference writes them so itself.
@@ -86,7 +88,7 @@ def compare_output_formulas(mechanism: Mechanism, references: Sequence[Reference
         for k in choose_comparison_instants(reference):
             instants += 1
             errors += observed.compare(reference, k)
-    return OutputFormulaComparison(tuple(errors), instants, (*observed.left_out, *(() if errors else observed.names)))
+    return ReferenceOutputComparison(tuple(errors), instants, (*observed.left_out, *(() if errors else observed.names)))
 
 
 def choose_comparison_instants(reference: ReferenceRun) -> list[int]:

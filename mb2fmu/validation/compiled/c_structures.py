@@ -168,7 +168,7 @@ class ExpressionGroupsStruct(ctypes.Structure):
     ]
 
 
-class VectorTermsStruct(ctypes.Structure):
+class FrameVectorTermsStruct(ctypes.Structure):
     """``struct terms``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -272,11 +272,11 @@ class MechanismStruct(ctypes.Structure):
         *_list_c_pointer_fields("gathered"),
         *_list_c_integer_fields("n_frames"),
         *_list_c_pointer_fields("frame_parent rotation"),
-        ("frame_terms", VectorTermsStruct),
+        ("frame_terms", FrameVectorTermsStruct),
         ("turning", PathSumsStruct),
-        ("point_terms", VectorTermsStruct),
+        ("point_terms", FrameVectorTermsStruct),
         ("moving", PathSumsStruct),
-        ("place_terms", VectorTermsStruct),
+        ("place_terms", FrameVectorTermsStruct),
         ("places_of_points", PathSumsStruct),
         *_list_c_pointer_fields("given"),
         *_list_c_integer_fields("n_bodies"),

@@ -331,7 +331,7 @@ class MechanismCTables:
 
     def _collect_vector_terms(
         self, nodes: Sequence[FrameOrPointTree], gathered_numbers: list[int]
-    ) -> tuple[c_structures.VectorTermsStruct, list[c_structures.PathSumsStruct]]:
+    ) -> tuple[c_structures.FrameVectorTermsStruct, list[c_structures.PathSumsStruct]]:
         """Return terms of some sets of nodes, whose places join ``gathered_numbers``, and the paths of each set."""
         terms: list[FrameVectorTerm] = []
         paths = []
@@ -351,7 +351,7 @@ class MechanismCTables:
         begin = [0, *itertools.accumulate(speeds)][: len(terms)]
         columns = [column for term in terms for column in term.speeds]
         arrays = map(self._store_integers, ([term.frame for term in terms], numbers, speeds, columns, begin))
-        return c_structures.VectorTermsStruct(len(terms), *arrays), paths
+        return c_structures.FrameVectorTermsStruct(len(terms), *arrays), paths
 
     def _add_bodies(self, s: c_structures.MechanismStruct) -> None:
         """Fill the tables of bodies: mass centre, frame (−1 for a particle), mass, inertia, row by row."""

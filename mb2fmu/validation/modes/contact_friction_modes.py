@@ -33,7 +33,7 @@ _DISTINCT_SOLUTION_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionContacts:
+class InstantFrictionContacts:
     """Contacts with friction at one instant, shape (f,) each.
 
     Attributes:
@@ -222,7 +222,7 @@ def _format_contact_names(contacts: ContactEquations) -> str:
 def solve_frictional_contact_events(
     contacts: ContactEquations,
     effects: tuple[Floats, Floats],
-    contacts_before: tuple[ContactsAtInstant, FrictionContacts],
+    contacts_before: tuple[ContactsAtInstant, InstantFrictionContacts],
     t: float,
     *,
     hit: bool,
@@ -265,7 +265,7 @@ def _solve_friction_impacts(
     contacts: ContactEquations,
     W: Floats,
     contact_rows: ContactsAtInstant,
-    friction_contacts: FrictionContacts,
+    friction_contacts: InstantFrictionContacts,
     t: float,
 ) -> tuple[Floats, Floats, Floats]:
     """Return impulses row by row at this instant, the contacts that rest after it, and senses of slip.
@@ -353,7 +353,7 @@ def _change_friction_modes(
     contacts: ContactEquations,
     W: Floats,
     contact_rows: ContactsAtInstant,
-    friction_contacts: FrictionContacts,
+    friction_contacts: InstantFrictionContacts,
     t: float,
 ) -> tuple[Floats, Floats, Floats]:
     """Return new ``resting`` and ``sliding``, then impulses that adapt speeds to held and new sliding contacts."""

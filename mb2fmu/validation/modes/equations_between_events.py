@@ -85,8 +85,8 @@ class EquationsBetweenEvents:
         equations: Their last inputs are the switches' symbols, then those of contacts and latches, forces first
             (``_list_contact_and_latch_symbols``); their last outputs, in this order: surfaces; limits and rates of
             the surfaces of signs (0 of others); conditions; values that events set; of all contacts the fields of
-            ``ContactsAtInstant``; of those with friction those of ``FrictionContacts``; of all rows of latches those of
-            ``ClosedLatchRows``.
+            ``ContactsAtInstant``; of those with friction those of ``InstantFrictionContacts``; of all rows of latches
+            those of ``ClosedLatchRows``.
         switches: In the order of their symbols.
         events: As in the equations before.
         inputs, outputs: How many of those there are without ours.

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.contact_friction_modes import FrictionContacts
+from mb2fmu.validation.modes.contact_friction_modes import InstantFrictionContacts
 from mb2fmu.validation.modes.impact_impulses import ContactsAtInstant
 from mb2fmu.validation.modes.latch_closing_impulses import ClosedLatchRows
 
@@ -30,7 +30,7 @@ class ModeMotionOutputLayout:
         conditions: Of events.
         settings: Values that events set.
         contacts: Seven outputs each, see :class:`ContactsAtInstant`.
-        frictions: Of contacts; five outputs each, see :class:`FrictionContacts`.
+        frictions: Of contacts; five outputs each, see :class:`InstantFrictionContacts`.
         latch_rows: Rows of latches; five outputs each, see :class:`ClosedLatchRows`.
         rate_indices: Places, among all outputs, of the rates of everything that may hold: of the signs' surfaces,
             second rates of gaps, rates of slip, second rates of latch rows.
@@ -142,9 +142,11 @@ class InstantMotionInModes:
         return ContactsAtInstant(*self._rows(self._counts.first_contact_output, 7, self._counts.contacts))
 
     @cached_property
-    def friction_contacts(self) -> FrictionContacts:
+    def friction_contacts(self) -> InstantFrictionContacts:
         """Quantities of the friction of contacts."""
-        return FrictionContacts(*self._rows(self._counts.first_contact_friction_output, 5, self._counts.frictions))
+        return InstantFrictionContacts(
+            *self._rows(self._counts.first_contact_friction_output, 5, self._counts.frictions)
+        )
 
     @cached_property
     def latch_rows(self) -> ClosedLatchRows:

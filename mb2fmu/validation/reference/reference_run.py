@@ -34,7 +34,7 @@ from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
     MIN_EVALUATIONS_PER_STEP,
     TrajectoryIntegrationProblem,
-    list_step_start_instants,
+    list_graded_step_instants,
 )
 from mb2fmu.validation.reference.trajectory_records import Trajectory
 from mb2fmu.validation.reference.variable_scales import (
@@ -366,7 +366,7 @@ def _observe_transients(
     steps = {0} if is_hybrid(numeric) or not jumps.any() else {0, *(np.argmax(jumps, axis=0) + 1)}
     transients = []
     for k in sorted(int(step) for step in steps):
-        time = list_step_start_instants(*run.time[k : k + 2].tolist())
+        time = list_graded_step_instants(*run.time[k : k + 2].tolist())
         inputs = np.repeat(run.inputs[k : k + 1], len(time) - 1, axis=0)
         event_log = IntegrationEventLog()
         problem = TrajectoryIntegrationProblem(numeric, time, inputs, prepared, stiff=run.stiff)

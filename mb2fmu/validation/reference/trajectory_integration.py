@@ -33,7 +33,7 @@ STIFF_STEP_BUDGET = 100_000
 _EVEN_PARTS, _HALVINGS = 16, 30
 
 
-def list_step_start_instants(begin: float, end: float) -> Floats:
+def list_graded_step_instants(begin: float, end: float) -> Floats:
     """Return instants of a step that crowd at its beginning, where inputs jump and fast motions die out, shape (n,)."""
     fractions = np.unique([0.0, *np.linspace(0.0, 1.0, _EVEN_PARTS + 1), *2.0 ** -np.arange(_HALVINGS)])
     return np.asarray(begin + (end - begin) * fractions)

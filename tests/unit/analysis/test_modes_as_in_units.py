@@ -16,7 +16,7 @@ from compiled_c import MODELS, RUNTIME, bare_interface, compile_library
 
 from mb2fmu import CoulombFriction, Impact, Latch, Model, derive, pre
 from mb2fmu.analysis.event_jump_sensitivities import MotionPointWithDerivatives, ProgramEventProcessor
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import add_fmu_derivatives
 from mb2fmu.compiler.events import convert_switches_to_modes
 from mb2fmu.compiler.program.scalar_program import read_initial_discrete_memory
 from mb2fmu.errors import AnalysisError

@@ -13,7 +13,7 @@ import sympy.physics.mechanics as me
 from mb2fmu import Impact, Model, derive, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.modes.contact_friction_modes import (
-    FrictionContacts,
+    InstantFrictionContacts,
     _ContactComplementarityProblem,
     _ContactModes,
     solve_frictional_contact_events,
@@ -53,7 +53,7 @@ def test_an_approach_that_begins_ends_at_rest(order, rate):
 @pytest.mark.parametrize("order", ["sequential", "simultaneous"])
 @pytest.mark.parametrize("rate", [1e-17, 0.0, -1e-17])
 def test_so_it_is_with_friction(order, rate):
-    rub = FrictionContacts(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
+    rub = InstantFrictionContacts(*(np.array([value]) for value in (0.0, 0.4, 1e-16, 0.2, 0.0)))
     both = (np.eye(3), np.zeros((4, 3)))
     found, _, _ = solve_frictional_contact_events(
         contacts(order, rough=True), both, (touch(rate, 1.0), rub), 0.5, hit=True, change=False

@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
+from mb2fmu.compiler.lowering.recursion.link_force_lowering import AppliedLinkForces, form_link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     form_link_inertias_with_particle_groups,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, form_link_inertia_force
+from mb2fmu.compiler.lowering.recursion.link_force_lowering import AppliedLinkForces, form_link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (
     ParticleGroupInertia,

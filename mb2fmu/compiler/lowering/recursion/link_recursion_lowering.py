@@ -8,7 +8,11 @@ import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.articulated_bodies import ArticulatedBodyDynamics
 from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
-from mb2fmu.compiler.lowering.recursion.link_forces import AppliedLinkForces, attachment_position, attachment_velocity
+from mb2fmu.compiler.lowering.recursion.link_force_lowering import (
+    AppliedLinkForces,
+    attachment_position,
+    attachment_velocity,
+)
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import SpatialVector, shift_motion_to_link
 from mb2fmu.compiler.lowering.recursion.vector_node_arithmetic import Vector
@@ -16,10 +20,10 @@ from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.mechanics.equations.link_recursion import (
+    ArticulatedBodyStructure,
     LinkFixedPoint,
     LinkRecursion,
     RecursionQuantity,
-    RecursiveDynamics,
 )
 
 
@@ -37,7 +41,9 @@ class LinkRecursionMotion:
         self._recursion: LinkRecursion = equations.recursion
         self._u_dot: tuple[sm.Symbol, ...] = equations.u_dot
         self._n = len(equations.u)
-        self._geared = equations.dynamics.geared_links if isinstance(equations.dynamics, RecursiveDynamics) else ()
+        self._geared = (
+            equations.dynamics.geared_links if isinstance(equations.dynamics, ArticulatedBodyStructure) else ()
+        )
         self._walker = walker
         self._k = LinkKinematicsLowering(builder, walker, self._recursion, equations.u)
         self._g = self._k.algebra

@@ -51,7 +51,7 @@ __all__ = [
     "TorqueActuatorLoad",
     "TorqueLoad",
     "VectorTerms",
-    "list_load_magnitudes",
+    "list_load_components",
 ]  # fmt: skip
 
 
@@ -137,7 +137,7 @@ class TorqueActuatorLoad:
 Load = ForceLoad | TorqueLoad | PathwayLoad | TorqueActuatorLoad
 
 
-def list_load_magnitudes(load: Load) -> tuple[sm.Expr, ...]:
+def list_load_components(load: Load) -> tuple[sm.Expr, ...]:
     """Return the expressions of a load's size: components in all its frames, N or N·m, or its one scalar."""
     match load:
         case ForceLoad():
@@ -247,7 +247,7 @@ class MechanismVariables:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MechanismElements:
+class MechanismMotionRecords:
     """Frames, points, bodies and loads of a mechanism, and how they move with the speeds.
 
     Attributes:
@@ -358,7 +358,7 @@ class MechanismRequests:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mechanism(MechanismVariables, MechanismElements, MechanismConstraints, MechanismRequests):
+class Mechanism(MechanismVariables, MechanismMotionRecords, MechanismConstraints, MechanismRequests):
     """A mechanism as records: its variables, bodies, constraints and observables."""
 
     def __post_init__(self) -> None:
@@ -429,7 +429,7 @@ class Mechanism(MechanismVariables, MechanismElements, MechanismConstraints, Mec
     def can_hold_motion(self) -> bool:
         """Whether a contact that rests, a closed latch or friction that sticks may hold a motion still."""
         return bool(self.contacts or self.latches) or any(
-            magnitude.has(StickingSign) for load in self.loads for magnitude in list_load_magnitudes(load)
+            magnitude.has(StickingSign) for load in self.loads for magnitude in list_load_components(load)
         )
 
     @property

@@ -62,7 +62,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import (
     list_appearance_points,
     read_declared_appearance,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.event_import import read_declared_events
+from mb2fmu.mechanics.mechanism.sympy_import.declared_event_import import read_declared_events
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import (
     check_kinematics_and_choose_velocities,
     matches_lagrangian_kinetic_energy,

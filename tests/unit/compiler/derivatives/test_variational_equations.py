@@ -14,7 +14,7 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Model, pipeline
 from mb2fmu.compiler import derivatives
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import start_values

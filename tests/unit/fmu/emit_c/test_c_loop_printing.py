@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from compiled_c import SingularError, bare_interface
 
-from mb2fmu.compiler.derivatives import fmu_derivative_entries as native
+from mb2fmu.compiler.derivatives import derivative_entry_points as native
 from mb2fmu.compiler.derivatives import form_jacobian
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout, ScalarProgram

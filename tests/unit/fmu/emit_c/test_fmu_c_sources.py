@@ -16,7 +16,7 @@ from representatives import by_night
 
 from mb2fmu import model
 from mb2fmu.compiler import lowering
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import DIFFERENTIATED_ENTRIES, add_fmu_derivatives
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, PiecewisePolynomial, ProgramVariableLayout, ScalarProgram

@@ -8,7 +8,7 @@ from compiled_c import SingularError
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import DIFFERENTIATED_ENTRIES
+from mb2fmu.compiler.derivatives.derivative_entry_points import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 from mb2fmu.compiler.numerics.linear_solve import FactoredLinearSystem
 from mb2fmu.compiler.program.program_builder import ProgramBuilder

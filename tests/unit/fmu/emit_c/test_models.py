@@ -12,7 +12,7 @@ from representatives import marked
 
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import ProgramWithDerivatives, add_fmu_derivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import ProgramWithDerivatives, add_fmu_derivatives
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics import formulations, mechanism
 

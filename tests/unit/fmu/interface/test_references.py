@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mb2fmu
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import add_fmu_derivatives
+from mb2fmu.compiler.derivatives.derivative_entry_points import add_fmu_derivatives
 from mb2fmu.errors import EmitError, InterfaceError
 from mb2fmu.fmu import interface
 from mb2fmu.fmu.emit_c import emit_fmu_sources

@@ -13,7 +13,7 @@ from mb2fmu import CoulombFriction, Latch
 from mb2fmu.mechanics import formulations
 from mb2fmu.mechanics.formulations.outputs import output_expressions
 from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
-from mb2fmu.mechanics.mechanism.records.mechanism_records import list_load_magnitudes
+from mb2fmu.mechanics.mechanism.records.mechanism_records import list_load_components
 from mb2fmu.model import Model, check_model
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation import independent_checks, make_reference
@@ -143,7 +143,7 @@ def test_a_wrong_factor_of_each_kind_is_found(make, names, plant):
 
 def test_a_factor_is_found_that_is_wrong_while_it_sticks_only(plant):
     loads = read_mechanism(check_model(_swing())).loads
-    (sign,) = {sign for load in loads for each in list_load_magnitudes(load) for sign in each.atoms(StickingSign)}
+    (sign,) = {sign for load in loads for each in list_load_components(load) for sign in each.atoms(StickingSign)}
     plant(1 + (1 - sign**2) / 1000)
     ratios = _list_errors(_swing())["pin_load.force.y"]
     assert 0 < sum(ratio > 1 for ratio in ratios) < len(ratios)

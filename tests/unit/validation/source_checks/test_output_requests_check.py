@@ -12,7 +12,7 @@ from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.validation.source_checks.output_import_check import compare_imported_output_requests
+from mb2fmu.validation.source_checks.output_requests_check import compare_imported_output_requests
 
 
 def two_rods():

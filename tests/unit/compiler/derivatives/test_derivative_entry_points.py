@@ -9,7 +9,7 @@ import pytest
 from mechanisms import State, mechanism_of, moving_pivot, pendulum_with_reactions, random_states
 
 from mb2fmu.compiler.derivatives import differentiate_forward, differentiate_reverse, form_jacobian
-from mb2fmu.compiler.derivatives.fmu_derivative_entries import (
+from mb2fmu.compiler.derivatives.derivative_entry_points import (
     DIFFERENTIATED_ENTRIES,
     ProgramWithDerivatives,
     add_fmu_derivatives,

@@ -9,7 +9,7 @@ import sympy as sm
 
 from mb2fmu import pipeline
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.source_checks.value_import_check import compare_quaternion_lengths
+from mb2fmu.validation.source_checks.declared_values_check import compare_quaternion_lengths
 
 
 @pytest.fixture(scope="module")
