@@ -104,7 +104,7 @@ def print_verdict_summary(
         return
     from rich.text import Text
 
-    from mb2fmu.report.summary_lines import limit_summary_lines, wrap_summary_lines
+    from mb2fmu.report.summary_lines import truncate_summary, wrap_summary_lines
 
     console = _make_terminal_console()
     if details is not None and is_verbose_option_given():
@@ -113,7 +113,7 @@ def print_verdict_summary(
         console.print(Text())
     rows = list(wrap_summary_lines(headline, lines, console.width, sys.stdout.encoding))
     most = MAX_LINES_BAD if headline.state == "bad" else MAX_LINES_GOOD
-    for row in rows if is_verbose_option_given() else limit_summary_lines(rows, most):
+    for row in rows if is_verbose_option_given() else truncate_summary(rows, most):
         console.print(row, soft_wrap=True, highlight=False)
 
 

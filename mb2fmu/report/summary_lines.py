@@ -73,7 +73,7 @@ def _break_line(text: str, prefix: str, width: int, style: str) -> Iterator[Text
         yield Text(part, style=style)
 
 
-def limit_summary_lines(lines: Sequence[Text], most: int) -> list[Text]:
+def truncate_summary(lines: Sequence[Text], most: int) -> list[Text]:
     """Return at most ``most`` lines: the last one (where the report is) always, and how many are left out."""
     if len(lines) <= most:
         return list(lines)

@@ -186,7 +186,7 @@ def run_independent_checks(
         *_check_contact_and_latch_laws(references),
         *check_potential_energy(definition, mechanism, equations),
         *check_flexible_bodies(definition, mechanism),
-        check_declarations_import(definition, mechanism),
+        check_imported_declarations(definition, mechanism),
     )
     missing_variables = _list_missing_variables(description, samples)
     if missing_variables or not samples.samples:
@@ -312,7 +312,7 @@ def _is_robot(definition: CheckedModel) -> bool:
     return isinstance(mechanics, RecordBasedMechanics) and not isinstance(mechanics, ReadyMadeMechanismSource)
 
 
-def check_declarations_import(definition: CheckedModel, mechanism: Mechanism) -> IndependentCheck:
+def check_imported_declarations(definition: CheckedModel, mechanism: Mechanism) -> IndependentCheck:
     """Judge the import of declared values, units and the experiment."""
     comparisons = [
         *declared_values_check.compare_declared_values(definition, mechanism.declared),
@@ -320,9 +320,9 @@ def check_declarations_import(definition: CheckedModel, mechanism: Mechanism) ->
         *declared_values_check.compare_quaternion_lengths(mechanism),
     ]
     if _is_robot(definition):
-        from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
+        from mb2fmu.validation.independent_import.robot_declaration_check import compare_joint_declarations_with_file
 
-        comparisons += compare_robot_declarations(definition)
+        comparisons += compare_joint_declarations_with_file(definition)
     differences = [description for description, is_equal in comparisons if not is_equal]
     return IndependentCheck(
         name=_CHECK_TITLES["values"],

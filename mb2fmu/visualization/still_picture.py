@@ -38,8 +38,8 @@ from mb2fmu.visualization.scene.drawing_records import (
     PoseSeries,
 )
 from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
+from mb2fmu.visualization.scene.scene_rotation_quaternions import quaternion_matrix, quaternion_product
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh, decimate_mesh, decimate_meshes_to_budget
-from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix, quaternion_product
 
 Floats = npt.NDArray[np.float64]
 MAX_COMPARED_SOLIDS = 80

@@ -39,10 +39,10 @@ def parse_model_description(content: bytes) -> DescribedModel:
         ValueError: If it is no XML.
         UnsupportedFmiVersionError: If it is of another version: then there is nothing to judge.
     """
-    return make_model_description_records(parse_root_element_safely(content))
+    return read_model_description_records(parse_root_element_safely(content))
 
 
-def make_model_description_records(root: Element) -> DescribedModel:
+def read_model_description_records(root: Element) -> DescribedModel:
     """Return the records of a description's root element.
 
     Raises:

@@ -32,7 +32,7 @@ from mb2fmu.compiler.derivatives.newton_solution_derivatives import make_newton_
 from mb2fmu.compiler.derivatives.non_finite_derivative_masks import NonFiniteForwardDerivativeMasks
 from mb2fmu.compiler.numerics.linear_solve import solve_written_out_system
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, find_factor_entry_row_and_column
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarizedLinearSystem, ScalarProgram
@@ -621,7 +621,7 @@ def _form_row_products(
     """Return matrix · x row by row, for a sparse matrix whose entries are numbered by position in the block."""
     products: list[list[int]] = [[] for _ in range(factor.size)]
     for position, entry in entries.items():
-        i, j = locate_factor_block_entry(factor, position)
+        i, j = find_factor_entry_row_and_column(factor, position)
         products[i].append(b.mul(entry, x[j]))
         if factor.symmetric and i != j:
             products[j].append(b.mul(entry, x[i]))

@@ -31,7 +31,7 @@ from mb2fmu.compiler.derivatives.non_finite_derivative_masks import (
     NonFiniteReverseDerivativeMasks,
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, locate_factor_block_entry
+from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes, find_factor_entry_row_and_column
 from mb2fmu.compiler.program.program_pruning import prune_program
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarProgram
@@ -185,7 +185,7 @@ class _ReverseDifferentiation:
         if old.kind == "least_norm_factor":
             more = self._of_least_norm(block, [adjoints.get(i, zero) for i in range(old.size)], right)
         for position, operand in enumerate(old.operands):
-            i, j = locate_factor_block_entry(old, position)
+            i, j = find_factor_entry_row_and_column(old, position)
             share, terms = b.mul(right[i], x[j]), [b.mul(left[i], other[j]) for left, other in more]
             if old.symmetric and i != j:
                 share = b.add(share, b.mul(right[j], x[i]))

@@ -25,7 +25,7 @@ _DELAY_RATIO = 2.0**-49
 
 
 @dataclass(frozen=True, slots=True)
-class LinearTimeFunction:
+class AffineTimeExpression:
     """A node as it depends on time: slope · t + level.
 
     Attributes:
@@ -50,9 +50,9 @@ class TimeLinearityAnalysis:
         self._builder = builder
         self._constant = constant
         self._inputs = inputs
-        self._known: dict[int, LinearTimeFunction | None] = {}
+        self._known: dict[int, AffineTimeExpression | None] = {}
 
-    def of(self, node: int) -> LinearTimeFunction | None:
+    def of(self, node: int) -> AffineTimeExpression | None:
         """Return a node as a function of time; None if it is not linear in time, or depends on what moves."""
         stack = [node]
         while stack:
@@ -73,41 +73,41 @@ class TimeLinearityAnalysis:
         is_leaf = op <= Op.SEED or op in {Op.BLOCK, Op.TABLE} or b.value(node) is not None
         return () if is_leaf else b.operands(node)
 
-    def _course(self, node: int) -> LinearTimeFunction | None:
+    def _course(self, node: int) -> AffineTimeExpression | None:
         """Return a node, whose operands are known, as a function of time."""
         b, op = self._builder, self._builder.operation(node)
         zero = b.constant(0.0)
         if op == Op.TIME:
-            return LinearTimeFunction(b.constant(1.0), zero)
+            return AffineTimeExpression(b.constant(1.0), zero)
         still = op == Op.MEMORY or (op == Op.STATE and self._index(node) in self._constant)
         still = still or (self._inputs and op == Op.INPUT)
         if b.variability_rank(node) < 2 or still:  # numbers, parameters
-            return LinearTimeFunction(zero, node)
+            return AffineTimeExpression(zero, node)
         parts = [self._known[each] for each in self._read(node)]
         found = [part for part in parts if part is not None]
         if not parts or len(found) < len(parts):
             return None
         if all(b.is_zero(part.slope) for part in found):
-            return LinearTimeFunction(zero, node)
+            return AffineTimeExpression(zero, node)
         return self._combined(op, found)
 
-    def _combined(self, op: int, parts: list[LinearTimeFunction]) -> LinearTimeFunction | None:
+    def _combined(self, op: int, parts: list[AffineTimeExpression]) -> AffineTimeExpression | None:
         """Return an operation as a function of time; at least one of its operands changes with time."""
         b, first, last = self._builder, parts[0], parts[-1]
         if op == Op.NEG:
-            return LinearTimeFunction(b.neg(first.slope), b.neg(first.level))
+            return AffineTimeExpression(b.neg(first.slope), b.neg(first.level))
         if op in {Op.ADD, Op.SUB}:
-            return LinearTimeFunction(b.binary(op, first.slope, last.slope), b.binary(op, first.level, last.level))
+            return AffineTimeExpression(b.binary(op, first.slope, last.slope), b.binary(op, first.level, last.level))
         if op == Op.MUL:
             moving, factor = (first, last) if b.is_zero(last.slope) else (last, first)
             if b.is_zero(factor.slope):
-                return LinearTimeFunction(b.mul(factor.level, moving.slope), b.mul(factor.level, moving.level))
+                return AffineTimeExpression(b.mul(factor.level, moving.slope), b.mul(factor.level, moving.level))
         if op == Op.DIV and b.is_zero(last.slope):
-            return LinearTimeFunction(b.div(first.slope, last.level), b.div(first.level, last.level))
+            return AffineTimeExpression(b.div(first.slope, last.level), b.div(first.level, last.level))
         if op == Op.SELECT and b.is_zero(first.slope):
             _, one, other = parts
             chosen = [b.select(first.level, x, y) for x, y in ((one.slope, other.slope), (one.level, other.level))]
-            return LinearTimeFunction(*chosen)
+            return AffineTimeExpression(*chosen)
         return None
 
     def _index(self, node: int) -> int:
@@ -115,7 +115,9 @@ class TimeLinearityAnalysis:
         return self._builder.operands(node)[0]
 
 
-def form_next_event_time(builder: ProgramBuilder, time_function: LinearTimeFunction, mode: int, *, steps: bool) -> int:
+def form_next_event_time(
+    builder: ProgramBuilder, time_function: AffineTimeExpression, mode: int, *, steps: bool
+) -> int:
     """Return the instant at which a switch changes next, infinity if it does not.
 
     Args:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from mb2fmu.compiler.events.branch_domain_extension import BranchDomainExtension
 from mb2fmu.compiler.events.next_time_event import (
-    LinearTimeFunction,
+    AffineTimeExpression,
     TimeLinearityAnalysis,
     form_next_event_time,
 )
@@ -382,7 +382,7 @@ class _FrozenProgramAssembly:
         beyond = b.binary(Op.MAX, b.sub(b.unary(Op.ABS, s), bar), b.constant(0.0))
         return b.select(b.binary(Op.LT, b.constant(0.0), bar), b.mul(b.unary(Op.SIGN, s), beyond), s)
 
-    def _margin(self, i: int, s: int, time_function: LinearTimeFunction | None) -> int:
+    def _margin(self, i: int, s: int, time_function: AffineTimeExpression | None) -> int:
         """Return the margin of a mode other than a sticking sign's.
 
         Motion that comes to a surface goes through it, and the mode changes behind it. What events set stays: a

@@ -144,7 +144,7 @@ class RegularizedConstraintSystem:
         redundant: Collection[int] = (),
     ) -> None:
         self._builder = builder
-        self._parts: list[tuple[list[int], _NonredundantSystem | _LeastNormSystem]] = []
+        self._parts: list[tuple[list[int], _RegularizedConstraintSystem | _LeastNormSystem]] = []
         groups = _find_coupled_row_groups(builder, matrix) if redundant else [list(range(len(matrix)))]
         ranked = [group for group in groups if set(group) & set(redundant)]
         others = sorted({i for group in groups for i in group if group not in ranked})
@@ -153,7 +153,7 @@ class RegularizedConstraintSystem:
             some = [weights[i] for i in group]
             rank = len(group) - len(set(group) & set(redundant))
             system = _LeastNormSystem(builder, part, some, name, rank) if group in ranked else None
-            self._parts.append((group, system or _NonredundantSystem(builder, part, some, name)))
+            self._parts.append((group, system or _RegularizedConstraintSystem(builder, part, some, name)))
 
     def solve(self, right: Sequence[int]) -> list[int]:
         """Return the solution for a right side."""
@@ -194,7 +194,7 @@ class RegularizedConstraintSystem:
         return [found[i] for i in range(len(y))]
 
 
-class _NonredundantSystem:
+class _RegularizedConstraintSystem:
     """A system without known redundant rows."""
 
     def __init__(self, builder: ProgramBuilder, matrix: NodeMatrix, weights: Sequence[int], name: str) -> None:

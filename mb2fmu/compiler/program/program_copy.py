@@ -115,7 +115,7 @@ class CopiedProgramNodes:
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
 
 
-def locate_factor_block_entry(factor: EquationSolveBlock, position: int) -> tuple[int, int]:
+def find_factor_entry_row_and_column(factor: EquationSolveBlock, position: int) -> tuple[int, int]:
     """Return row and column of an operand of a factor block."""
     if factor.kind == "lu_factor":
         return divmod(position, factor.size)

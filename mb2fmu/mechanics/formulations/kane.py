@@ -28,7 +28,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     check_projection_applicability,
     declare_formulation_inapplicable,
 )
-from mb2fmu.mechanics.formulations.sympy_mechanism_copy import build_sympy_bodies
+from mb2fmu.mechanics.formulations.mechanism_to_sympy import build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols_in_matrix
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics

@@ -31,7 +31,7 @@ from mb2fmu.mechanics.formulations.formulation_applicability import (
     declare_formulation_applicable,
     declare_formulation_inapplicable,
 )
-from mb2fmu.mechanics.formulations.sympy_mechanism_copy import SympyMechanismCopy, build_sympy_bodies
+from mb2fmu.mechanics.formulations.mechanism_to_sympy import SympyMechanismCopy, build_sympy_bodies
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     invert_block_matrix,

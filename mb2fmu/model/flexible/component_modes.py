@@ -25,7 +25,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model.flexible.sparse_cholesky import SparseCholesky
+from mb2fmu.model.flexible.mesh_multifrontal_cholesky import SparseCholesky
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int_]

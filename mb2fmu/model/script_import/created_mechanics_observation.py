@@ -116,7 +116,7 @@ def _noting_initializer(noted: CreatedScriptMechanics, original: Callable[..., N
     return initialize
 
 
-class _LateKanesMethod(KanesMethod):  # type: ignore[misc]  # SymPy has no types
+class _KaneWithDeferredConstraintRates(KanesMethod):  # type: ignore[misc]  # SymPy has no types
     """A ``KanesMethod`` that differentiates its velocity constraints when its equations are formed."""
 
     _late_time: sm.Symbol
@@ -129,7 +129,7 @@ class _LateKanesMethod(KanesMethod):  # type: ignore[misc]  # SymPy has no types
         return self._f_dnh
 
 
-_LateKanesMethod.__name__ = KanesMethod.__name__
+_KaneWithDeferredConstraintRates.__name__ = KanesMethod.__name__
 
 
 def _velocity_constraints_alone(original: Callable[..., None]) -> Callable[..., None]:
@@ -143,7 +143,7 @@ def _velocity_constraints_alone(original: Callable[..., None]) -> Callable[..., 
         original(self, config, vel, [sm.S.Zero] * len(vel), *further, **keywords)
         self._k_dnh, self._late_time = self._k_nh, _time()
         del self._f_dnh
-        self.__class__ = _LateKanesMethod
+        self.__class__ = _KaneWithDeferredConstraintRates
 
     return initialize
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mb2fmu.deferred_imports import require_packages
 from mb2fmu.errors import Fault, Mb2FmuError, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
+from mb2fmu.pipeline.agent_server.agent_server_folder import AgentServerFolder
 from mb2fmu.pipeline.agent_server.agent_tool_answer import AgentToolAnswer, run_command_for_agent
 from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
@@ -20,7 +21,6 @@ from mb2fmu.pipeline.agent_server.command_json_summary import (
     select_simulation_facts,
     select_validation_facts,
 )
-from mb2fmu.pipeline.agent_server.served_folder import AgentServerFolder
 from mb2fmu.version import __version__
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from mb2fmu.report.pages.report_page_records import (
 from mb2fmu.validation.bounds.untested_switches import describe_switch_mode
 from mb2fmu.validation.modes.event_names import list_switch_names
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
-from mb2fmu.validation.reference.event_sides import drop_round_off_events
+from mb2fmu.validation.reference.event_time_matching import drop_round_off_events
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.validation_result import INTERFACE_TYPE_NAMES, EventResult, ValidationResult
 

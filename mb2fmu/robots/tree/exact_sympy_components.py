@@ -23,7 +23,7 @@ def read_constant_vector_components(vector: Iterable[float]) -> Components:
     return (x, y, z)
 
 
-def constant_rotation(rotation: Array) -> sm.ImmutableMatrix:
+def exact_rotation_matrix(rotation: Array) -> sm.ImmutableMatrix:
     """Return a constant rotation."""
     return sm.ImmutableMatrix(3, 3, [make_exact_sympy_number(float(c)) for c in rotation.flat])
 

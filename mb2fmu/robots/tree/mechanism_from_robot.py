@@ -45,7 +45,7 @@ from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.exact_sympy_components import (
     axis_rotation,
     axis_vector,
-    constant_rotation,
+    exact_rotation_matrix,
     make_exact_sympy_number,
     read_constant_vector_components,
 )
@@ -259,7 +259,7 @@ class _RobotMechanismBuilder:
         """Return a frame that never turns against its parent; the parent itself where it has the same axes."""
         if np.array_equal(pose.rotation, np.eye(3)):
             return parent
-        self.frames.append(Frame(name, parent, constant_rotation(pose.rotation), parent, ()))
+        self.frames.append(Frame(name, parent, exact_rotation_matrix(pose.rotation), parent, ()))
         return len(self.frames) - 1
 
     def _find_shape_frame(self, part: int, pose: Pose) -> int:
@@ -400,7 +400,7 @@ class _RobotMechanismBuilder:
             center = self._add_fixed_point(f"mass centre of {part.name}", i, inertial.center)
             mass = sm.Rational(inertial.mass)  # exact: the weight divided by it is gravity again
             self.body_of[i] = len(bodies)
-            bodies.append(Body(part.name, center, self.part_frame[i], mass, constant_rotation(inertial.inertia)))
+            bodies.append(Body(part.name, center, self.part_frame[i], mass, exact_rotation_matrix(inertial.inertia)))
             if any(g != 0 for g in self.robot.gravity):
                 loads.append(self._form_weight(bodies[-1]))
         if self.inverse:

@@ -9,13 +9,13 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Load, Mechanism
-from mb2fmu.systems.splitting.cut_mechanism_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
-from mb2fmu.systems.splitting.mechanism_state_dependencies import (
+from mb2fmu.systems.splitting.body_motion_states import (
     MechanismStateDependencies,
     list_frames_turned_by_load,
     list_load_frames,
     list_load_points,
 )
+from mb2fmu.systems.splitting.cut_mechanism_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
 from mb2fmu.systems.wired_system import CouplingError
 
 _FAULT_REMEDY = "write frames and points beyond the joint relative to its frame and point"

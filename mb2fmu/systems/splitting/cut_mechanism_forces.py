@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     VectorTerms,
 )
 from mb2fmu.model.declarations.declared_terminals import ConnectionKind
-from mb2fmu.systems.splitting.mechanism_state_dependencies import list_frames_turned_by_load, list_load_points
+from mb2fmu.systems.splitting.body_motion_states import list_frames_turned_by_load, list_load_points
 
 if TYPE_CHECKING:
     from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut

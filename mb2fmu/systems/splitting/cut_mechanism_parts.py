@@ -9,8 +9,8 @@ from mb2fmu.mechanics.mechanism.records.prebuilt_mechanism_source import ReadyMa
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.systems.splitting.cut_mechanism_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
-from mb2fmu.systems.splitting.mechanism_part_draft import MechanismPartDraft
 from mb2fmu.systems.splitting.mechanism_part_variables import MechanismPartVariables
+from mb2fmu.systems.splitting.split_part_draft import MechanismPartDraft
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 

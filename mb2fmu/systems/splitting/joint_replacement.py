@@ -39,6 +39,7 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     stabilize_quaternion_length,
 )
 from mb2fmu.model.quantity_declarations import Parameter
+from mb2fmu.systems.splitting.body_motion_states import MechanismStateDependencies
 from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSideMotions
 from mb2fmu.systems.splitting.cut_joint_topology import CutJoint, find_cut_joint
 from mb2fmu.systems.splitting.cut_mechanism_forces import AXES
@@ -47,7 +48,6 @@ from mb2fmu.systems.splitting.joint_replacement_records import (
     RenumberedFramesAndPoints,
     TransmissionLineWave,
 )
-from mb2fmu.systems.splitting.mechanism_state_dependencies import MechanismStateDependencies
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 JointCompliance = Literal["bushing", "line"]

@@ -9,8 +9,8 @@ from typing import Literal
 import sympy as sm
 
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.systems.splitting.body_motion_states import MechanismStateDependencies, Symbols
 from mb2fmu.systems.splitting.joint_replacement_records import TransmissionLineWave
-from mb2fmu.systems.splitting.mechanism_state_dependencies import MechanismStateDependencies, Symbols
 
 CutMethod = Literal["force", "motion", "filter", "bushing", "line"]
 

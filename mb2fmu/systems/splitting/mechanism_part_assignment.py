@@ -10,10 +10,10 @@ import sympy as sm
 
 from mb2fmu.errors import Fault
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
+from mb2fmu.systems.splitting.body_motion_states import MechanismStateDependencies, Symbols
 from mb2fmu.systems.splitting.joint_replacement import JointCompliance, replace_joint_by_coupling
 from mb2fmu.systems.splitting.joint_replacement_records import TransmissionLineWave
 from mb2fmu.systems.splitting.mechanism_cut_records import CutKind, CutMethod, MechanismCut
-from mb2fmu.systems.splitting.mechanism_state_dependencies import MechanismStateDependencies, Symbols
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 from mb2fmu.systems.wired_system import CouplingError
 

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.systems.splitting.mechanism_state_dependencies import list_load_frames, list_load_points
+from mb2fmu.systems.splitting.body_motion_states import list_load_frames, list_load_points
 
 
 class FramesAndPointsOfPart:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from mb2fmu.validation.bounds.indeterminate_friction_modes import find_indeterminate_friction_signs
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
-from mb2fmu.validation.reference.event_sides import (
+from mb2fmu.validation.reference.event_time_matching import (
     SIMULTANEOUS_FRACTION,
     SimultaneousEvents,
     advance_with_held_modes,

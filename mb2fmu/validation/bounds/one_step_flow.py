@@ -28,7 +28,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_tolerances import MARGIN_OFFSETS
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
-from mb2fmu.validation.reference.event_sides import (
+from mb2fmu.validation.reference.event_time_matching import (
     SAME_EVENT_FRACTION,
     SimultaneousEvents,
     drop_round_off_events,

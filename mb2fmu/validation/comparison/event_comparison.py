@@ -33,7 +33,7 @@ import numpy.typing as npt
 from mb2fmu.validation.bounds.event_time_tolerances import PROBE_FRACTION, EventTimeBound
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
-from mb2fmu.validation.reference.event_sides import (
+from mb2fmu.validation.reference.event_time_matching import (
     SimultaneousEvents,
     advance_with_held_modes,
     extrapolate_from_event,

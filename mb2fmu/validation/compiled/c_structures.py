@@ -204,7 +204,7 @@ class LoadPathwaysStruct(ctypes.Structure):
     ]
 
 
-class KinematicVectorsStruct(ctypes.Structure):
+class MotionSensorTableStruct(ctypes.Structure):
     """``struct sensed_vectors``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
@@ -284,7 +284,7 @@ class MechanismStruct(ctypes.Structure):
         ("forces", LoadTermsStruct),
         ("torques", LoadTermsStruct),
         ("pathways", LoadPathwaysStruct),
-        ("sensed", KinematicVectorsStruct),
+        ("sensed", MotionSensorTableStruct),
         *_list_c_integer_fields("n_quantities"),
         *_list_c_pointer_fields("quantity_kind quantity_node quantity_slot"),
         *_list_c_integer_fields("n_potential"),

@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import C_PRELUDE, CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.c_structures import array_address
-from mb2fmu.validation.compiled.mechanism_c_tables import MechanismCTables
+from mb2fmu.validation.compiled.compiled_check_tables import CompiledCheckTables
 from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlan, EvaluationPlanStep
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
@@ -219,7 +219,7 @@ class CompiledEquations:
         code = _EvaluationPlanCode(shared)
         for name, plan in plans.items():
             code.add(name, plan)
-        tables = MechanismCTables(mechanism, shared) if mechanism else None
+        tables = CompiledCheckTables(mechanism, shared) if mechanism else None
         texts = [C_PRELUDE, *(text for _, text in shared.values()), code.text()]
         texts += [tables.values.text()] if tables else []
         self._library = compile_equations_runtime()

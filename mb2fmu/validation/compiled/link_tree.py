@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, PathwayLoad, TorqueActuatorLoad, TorqueLoad
-from mb2fmu.validation.compiled.mass_matrix_columns import FrameOrPointTree, MassMatrixColumns
+from mb2fmu.validation.compiled.mass_matrix_column_structure import FrameOrPointTree, MassMatrixColumnStructure
 
 MIN_SPEEDS_FOR_TREE = 24
 """Speeds from which on it is worth it: below that M u' = f is faster, and loses no digits to speak of."""
@@ -58,7 +58,7 @@ class SingleSpeedLinkTree:
 
 
 def find_articulated_tree(
-    mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameOrPointTree, points: FrameOrPointTree
+    mechanism: Mechanism, columns: MassMatrixColumnStructure, frames: FrameOrPointTree, points: FrameOrPointTree
 ) -> SingleSpeedLinkTree | None:
     """Return the tree of a mechanism; None if it is none, has few speeds, or constraints.
 
@@ -81,7 +81,11 @@ class _LinkTreeFinder:
     """Finds which link each node is on."""
 
     def __init__(
-        self, mechanism: Mechanism, columns: MassMatrixColumns, frames: FrameOrPointTree, points: FrameOrPointTree
+        self,
+        mechanism: Mechanism,
+        columns: MassMatrixColumnStructure,
+        frames: FrameOrPointTree,
+        points: FrameOrPointTree,
     ) -> None:
         self._mechanism, self._columns, self._frames, self._points = mechanism, columns, frames, points
         branches = [branch for branch in columns.branches if branch is not None]

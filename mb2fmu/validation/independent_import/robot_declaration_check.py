@@ -52,7 +52,7 @@ class _JointFileValues:
     velocity: float = math.inf
 
 
-def compare_robot_declarations(definition: CheckedModel) -> Iterator[tuple[str, bool]]:
+def compare_joint_declarations_with_file(definition: CheckedModel) -> Iterator[tuple[str, bool]]:
     """Yield each comparison of what is declared of a robot's joints with its files, and whether both agree."""
     robot = cast("RobotMechanics", definition.mechanics)
     joints = _read_joint_values(robot)

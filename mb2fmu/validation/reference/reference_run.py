@@ -20,7 +20,7 @@ from mb2fmu.model.scales.characteristic_units import estimate_characteristic_uni
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog
-from mb2fmu.validation.reference.event_sides import find_points_between_matching_events
+from mb2fmu.validation.reference.event_time_matching import find_points_between_matching_events
 from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
 from mb2fmu.validation.reference.integration_standstill_diagnosis import diagnose_integration_standstill
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps

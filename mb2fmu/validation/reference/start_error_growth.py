@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
-from mb2fmu.validation.reference.event_sides import (
+from mb2fmu.validation.reference.event_time_matching import (
     find_brief_mode_disagreements,
     find_points_between_matching_events,
     find_round_off_switches,

@@ -12,8 +12,8 @@ from typing import Literal
 
 from mb2fmu.audit.description.description_import import (
     UnsupportedFmiVersionError,
-    make_model_description_records,
     parse_root_element_safely,
+    read_model_description_records,
 )
 from mb2fmu.audit.description.description_records import DESCRIPTION, DescribedModel, DescribedVariable
 from mb2fmu.errors import Fault, ValidationError
@@ -241,7 +241,7 @@ def _read_model(tree: InMemoryFileTree) -> DescribedModel:
         fault = Fault(f"is not well-formed: {error}", DESCRIPTION, "export the FMU again")
         raise _make_refusal_error(fault) from error
     try:
-        return make_model_description_records(root)
+        return read_model_description_records(root)
     except UnsupportedFmiVersionError as error:
         fault = Fault(str(error), DESCRIPTION, "FMI 2.0 or 3.0 is needed")
         raise _make_refusal_error(fault) from error

@@ -38,14 +38,14 @@ from mb2fmu.visualization.scene.scene_pose_trajectories import (
     evaluate_scene_poses,
     make_start_trajectory,
 )
-from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
-from mb2fmu.visualization.scene.unit_quaternions import (
+from mb2fmu.visualization.scene.scene_rotation_quaternions import (
     Quaternion,
     align_quaternion_signs,
     quaternions_from_matrices,
     rotate_vector,
     rotation_from_y_axis,
 )
+from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
 
 Floats = npt.NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.visualization.scene.drawing_records import DrawnSolid, PoseSeries
+from mb2fmu.visualization.scene.scene_rotation_quaternions import rotate_vector
 from mb2fmu.visualization.scene.triangle_meshes import TriangleMesh
-from mb2fmu.visualization.scene.unit_quaternions import rotate_vector
 
 
 def compute_flexible_mesh_vertices(

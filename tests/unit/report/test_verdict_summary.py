@@ -16,7 +16,7 @@ from mb2fmu.report.sections.validation_failure_diagnosis import (
     format_tolerance_share,
     list_validation_failures,
 )
-from mb2fmu.report.summary_lines import VerdictSummaryLine, limit_summary_lines, wrap_summary_lines
+from mb2fmu.report.summary_lines import VerdictSummaryLine, truncate_summary, wrap_summary_lines
 from mb2fmu.report.terminal_verdict_tables import format_verdict_line
 from mb2fmu.report.verdict_summary import summarize_validation
 from mb2fmu.validation import InterfaceTypeResult, PerturbedExperimentResult
@@ -141,7 +141,7 @@ def test_many_failures_stay_within_thirty_lines(pendulum):
     result = pendulum().result
     findings = tuple(ExternalCheckerFinding("auditor", "error", f"rule {k}: " + 60 * "long words ") for k in range(40))
     headline, lines = summarize_validation(replace(result, conformance=findings, notes=("n " * 300,) * 9), [], [])
-    rows = limit_summary_lines(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
+    rows = truncate_summary(list(wrap_summary_lines(headline, lines, 80, "utf-8")), 30)
     assert len(rows) <= 30
     assert "more" in "".join(row.plain for row in rows)
 

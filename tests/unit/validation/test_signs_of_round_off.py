@@ -9,7 +9,7 @@ from representatives import by_night
 from mb2fmu import Latch, Model
 from mb2fmu.validation.bounds.event_time_tolerances import compute_event_time_bounds
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
-from mb2fmu.validation.reference.event_sides import drop_round_off_events, find_round_off_switches
+from mb2fmu.validation.reference.event_time_matching import drop_round_off_events, find_round_off_switches
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
 HALF = sm.Rational(1, 2)

@@ -27,8 +27,7 @@ from mb2fmu.visualization.scene.drawing_from_scene import (
     is_motion_of_spheres_only,
 )
 from mb2fmu.visualization.scene.drawing_records import WORLD_POSE, DrawnSolid, PoseAnchorPoint
-from mb2fmu.visualization.scene.triangle_meshes import decimate_mesh
-from mb2fmu.visualization.scene.unit_quaternions import (
+from mb2fmu.visualization.scene.scene_rotation_quaternions import (
     align_quaternion_signs,
     quaternion_matrix,
     quaternion_product,
@@ -36,6 +35,7 @@ from mb2fmu.visualization.scene.unit_quaternions import (
     rotate_vector,
     rotation_from_y_axis,
 )
+from mb2fmu.visualization.scene.triangle_meshes import decimate_mesh
 
 SVG = "{http://www.w3.org/2000/svg}"
 finite = st.floats(-1e6, 1e6)

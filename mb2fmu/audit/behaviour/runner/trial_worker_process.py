@@ -56,11 +56,11 @@ from mb2fmu.audit.behaviour.trials import (
     host_environment_trials,
     input_and_output_derivative_trials,
     input_timing_trials,
+    instance_name_and_logging_trials,
     intermediate_update_trials,
     life_cycle_trials,
     memory_trials,
     model_exchange_trials,
-    naming_and_logging_trials,
     parallel_instance_trials,
     partial_derivative_trials,
     recorded_run_trials,
@@ -76,7 +76,7 @@ from mb2fmu.audit.recorded_reference_run import AuditReferenceRun
 
 # In this order: first what all others need, last what may leave the process in disorder.
 TRIAL_MODULES = (
-    life_cycle_trials, naming_and_logging_trials, declared_value_trials, model_exchange_trials,
+    life_cycle_trials, instance_name_and_logging_trials, declared_value_trials, model_exchange_trials,
     communication_step_trials, recorded_run_trials, input_and_output_derivative_trials, input_timing_trials,
     intermediate_update_trials,
     event_trials, saved_state_trials, dependency_trials, partial_derivative_trials, stale_value_trials,

@@ -18,8 +18,8 @@ from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 from mb2fmu.audit.behaviour.instance.fmu_log_messages import find_messages_without_logging
 from mb2fmu.audit.behaviour.process.trial_time_budget import SkippedTrialError
 from mb2fmu.audit.behaviour.trials.communication_step_trials import CO_SIMULATION, make_model_exchange_fixture
+from mb2fmu.audit.behaviour.trials.instance_name_and_logging_trials import find_unused_value_reference
 from mb2fmu.audit.behaviour.trials.life_cycle_trials import SHORT_RUN_STEPS
-from mb2fmu.audit.behaviour.trials.naming_and_logging_trials import find_unused_value_reference
 from mb2fmu.audit.description.description_records import DescribedVariable
 from mb2fmu.audit.rules_and_findings import RuleViolation
 

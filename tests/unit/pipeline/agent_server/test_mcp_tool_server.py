@@ -18,9 +18,9 @@ from unit.robots.robot_texts import ARM
 from mb2fmu import deferred_imports
 from mb2fmu.cli import commands
 from mb2fmu.errors import ModelError
+from mb2fmu.pipeline.agent_server.agent_server_folder import AgentServerFolder
 from mb2fmu.pipeline.agent_server.agent_tool_answer import MAX_TEXT_CHARACTERS, AgentToolAnswer
 from mb2fmu.pipeline.agent_server.command_json_summary import list_failed_validation_items, select_validation_facts
-from mb2fmu.pipeline.agent_server.served_folder import AgentServerFolder
 
 ROOT = Path(__file__).parents[4]
 SOLVED = FORMED + (

@@ -14,7 +14,7 @@ from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats.sdf_import import read_sdf
 from mb2fmu.robots.robot_loading import read_included_robot_file
-from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
+from mb2fmu.validation.independent_import.robot_declaration_check import compare_joint_declarations_with_file
 
 FILE = '<sdf version="1.9"><model name="cell">\n{}\n</model></sdf>'
 INERTIAL = "<inertial><pose>0.1 0.02 0.05 0.1 0.2 0.3</pose><mass>{}</mass></inertial>"
@@ -67,7 +67,7 @@ def test_a_model_in_a_model_moves_as_written_by_hand(tmp_path: Path) -> None:
     by_hand = write(tmp_path / "by_hand.sdf", CART, BY_HAND, SHOULDER)
     assert accelerations_of(nested) == pytest.approx(accelerations_of(by_hand), rel=1e-12)
     derivation = pipeline.derive(nested)
-    compared = list(compare_robot_declarations(derivation.checked))
+    compared = list(compare_joint_declarations_with_file(derivation.checked))
     assert ("joint arm::elbow: damping", True) in compared
     assert all(is_equal for _, is_equal in compared)
     assert worst_of(derivation) < 1.0

@@ -11,7 +11,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.errors import ModelError
 from mb2fmu.robots.file_formats import xacro_expansion
-from mb2fmu.validation.independent_checks import check_declarations_import
+from mb2fmu.validation.independent_checks import check_imported_declarations
 from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 
 STAND_IN = """
@@ -62,7 +62,7 @@ def test_macros_are_expanded_for_both_imports(file: Path) -> None:
     assert float(body.mass) == 2.5
     assert next(p.value for p in derivation.checked.parameters if p.name == "j1.damping") == 0.3
     assert not sample_independent_robot_accelerations(derivation.checked).missing
-    assert check_declarations_import(derivation.checked, derivation.mechanism).verdict == "passed"
+    assert check_imported_declarations(derivation.checked, derivation.mechanism).verdict == "passed"
 
 
 @pytest.mark.usefixtures("package")
@@ -101,4 +101,4 @@ def test_the_package_itself_finds_macros_in_named_folders(tmp_path: Path, monkey
     assert float(body.mass) == 2.5
     assert "--package nowhere=DIR" in " ".join(derivation.checked.mechanics.notes)
     assert not sample_independent_robot_accelerations(derivation.checked).missing
-    assert check_declarations_import(derivation.checked, derivation.mechanism).verdict == "passed"
+    assert check_imported_declarations(derivation.checked, derivation.mechanism).verdict == "passed"

@@ -15,7 +15,7 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compiled import link_tree, mechanism_c_tables
+from mb2fmu.validation.compiled import compiled_check_tables, link_tree
 from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
 from models.chain import chain
@@ -44,7 +44,7 @@ def trees_of(monkeypatch: pytest.MonkeyPatch, spoilt=lambda tree: tree) -> list[
         return found[-1] if found else None
 
     monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", 1)
-    monkeypatch.setattr(mechanism_c_tables, "find_articulated_tree", kept)
+    monkeypatch.setattr(compiled_check_tables, "find_articulated_tree", kept)
     return found
 
 
@@ -121,7 +121,7 @@ def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
         made.append(link_tree.find_articulated_tree(*args))
         return made[-1]
 
-    monkeypatch.setattr(mechanism_c_tables, "find_articulated_tree", kept)
+    monkeypatch.setattr(compiled_check_tables, "find_articulated_tree", kept)
     monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", 8)
     for n in (7, 8):
         assert difference(mechanism_of(chain(n))) < 1e-11

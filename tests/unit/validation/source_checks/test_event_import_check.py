@@ -15,7 +15,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Expressi
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.validation.independent_checks import check_declarations_import, check_event_import
+from mb2fmu.validation.independent_checks import check_event_import, check_imported_declarations
 from mb2fmu.validation.source_checks.event_import_check import _pair_conditions, form_condition_margin
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
@@ -25,7 +25,7 @@ MODELS = Path(__file__).resolve().parents[4] / "models"
 def said(checked, mechanism):
     """The independent checks of what was read."""
     made = sample_source_accelerations(checked, mechanism)
-    return [*check_event_import(made, checked), check_declarations_import(checked, mechanism)]
+    return [*check_event_import(made, checked), check_imported_declarations(checked, mechanism)]
 
 
 def first_of_each_kind(name):
@@ -52,7 +52,7 @@ def test_the_rate_of_a_quaternions_length_is_no_speed():
     """A dependent speed of SymPy's way to write quaternions is left out by the reading, rightly."""
     checked, mechanism = load_and_import_model(quaternion_with_a_dependent_rate(), None, StageStopwatch(None))
     assert len(mechanism.declared.speeds) < len(checked.speeds)
-    assert check_declarations_import(checked, mechanism).verdict == "passed"
+    assert check_imported_declarations(checked, mechanism).verdict == "passed"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from mb2fmu import pipeline
 from mb2fmu.model import CheckedModel
 from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
-from mb2fmu.validation.independent_import.robot_declaration_check import compare_robot_declarations
+from mb2fmu.validation.independent_import.robot_declaration_check import compare_joint_declarations_with_file
 
 MASS = '<mass value="1"/><inertia ixx="0.01" iyy="0.02" izz="0.02"/>'
 LINK = f'<link name="{{}}"><inertial><origin xyz="0.1 0 0"/>{MASS}</inertial></link>'
@@ -49,7 +49,7 @@ def read(request, tmp_path: Path) -> CheckedModel:
 
 
 def list_differences(definition: CheckedModel) -> list[str]:
-    return [text for text, is_equal in compare_robot_declarations(definition) if not is_equal]
+    return [text for text, is_equal in compare_joint_declarations_with_file(definition) if not is_equal]
 
 
 def changed(definition: CheckedModel, field: str, **values: float) -> CheckedModel:
@@ -60,7 +60,7 @@ def changed(definition: CheckedModel, field: str, **values: float) -> CheckedMod
 
 def test_what_is_declared_is_what_the_files_say(read):
     assert list_differences(read) == []
-    assert len(list(compare_robot_declarations(read))) >= 6
+    assert len(list(compare_joint_declarations_with_file(read))) >= 6
 
 
 def test_each_other_value_is_reported(read):

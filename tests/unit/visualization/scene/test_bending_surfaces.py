@@ -13,7 +13,7 @@ from mb2fmu.visualization.scene.drawing_from_scene import draw_motion
 from mb2fmu.visualization.scene.flexible_mesh_vertices import compute_flexible_mesh_vertices
 from mb2fmu.visualization.scene.mechanism_scene import Scene
 from mb2fmu.visualization.scene.scene_pose_trajectories import StateTrajectory, evaluate_scene_poses
-from mb2fmu.visualization.scene.unit_quaternions import rotate_vector
+from mb2fmu.visualization.scene.scene_rotation_quaternions import rotate_vector
 
 STATES = np.array([[0.3, 0.02, -0.01, 0.005, 0.0, 0.0, 0.0, 0.0], [1.2, -0.03, 0.02, 0.01, 0.0, 0.0, 0.0, 0.0]])
 

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model import Box, Cylinder, Mesh, Sphere, check_model
 from mb2fmu.visualization.scene.scene_pose_trajectories import evaluate_scene_poses, sample_experiment_inputs
-from mb2fmu.visualization.scene.unit_quaternions import quaternion_matrix
+from mb2fmu.visualization.scene.scene_rotation_quaternions import quaternion_matrix
 
 
 @pytest.mark.parametrize("build", [cart_with_pathways, moving_pivot, sympy_rolling_disc])

@@ -1,4 +1,4 @@
-"""``MassMatrixColumns``: which bodies, frames and points each column of the mass matrix comes from.
+"""``MassMatrixColumnStructure``: which bodies, frames and points each column of the mass matrix comes from.
 
 A speed that turns or shifts everything behind it as one rigid whole needs the resultant of that whole only, which acts
 on one frame and one point. What a speed moves otherwise (a speed of two joints, angles that are all measured from the
@@ -102,7 +102,7 @@ class CompositeBody:
     """Number of the piece, and the points on the path to it, whose terms lead there."""
 
 
-class MassMatrixColumns:
+class MassMatrixColumnStructure:
     """Columns of the mass matrix over the speeds of a mechanism.
 
     Attributes:

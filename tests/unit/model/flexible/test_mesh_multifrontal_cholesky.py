@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from finite_elements import box_model
 
-from mb2fmu.model.flexible.sparse_cholesky import SparseCholesky
+from mb2fmu.model.flexible.mesh_multifrontal_cholesky import SparseCholesky
 
 
 def shifted_box(cells: int) -> tuple[scipy.sparse.csr_array, np.ndarray]:

@@ -33,10 +33,10 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.link_tree import SingleSpeedLinkTree, find_articulated_tree
-from mb2fmu.validation.compiled.mass_matrix_columns import (
+from mb2fmu.validation.compiled.mass_matrix_column_structure import (
     FrameOrPointTree,
     FrameVectorTerm,
-    MassMatrixColumns,
+    MassMatrixColumnStructure,
     ResultantLocation,
 )
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINEMATIC_QUANTITY_KINDS, KinematicQuantity
@@ -191,7 +191,7 @@ def _expression_structure(node: sm.Basic, symbols: dict[sm.Symbol, int], remaini
     return None if None in parts else (node.func, *parts)
 
 
-class MechanismCTables:
+class CompiledCheckTables:
     """A mechanism for ``bodies.c``; write it, compile :attr:`values`' text, then request :meth:`structure`.
 
     Args:
@@ -389,7 +389,7 @@ class MechanismCTables:
             self._store_integers(place(load.force) for load in self._pathways),
         )
         motion_vectors = self._m.motion_vectors
-        s.sensed = c_structures.KinematicVectorsStruct(
+        s.sensed = c_structures.MotionSensorTableStruct(
             len(motion_vectors),
             self._store_integers(_MOTION_VECTOR_KINDS.index(each.kind) for each in motion_vectors),
             self._store_integers(each.point_or_frame for each in motion_vectors),
@@ -422,7 +422,7 @@ class MechanismCTables:
 
     def _add_columns(self, s: c_structures.MechanismStruct) -> None:
         """Add what each column of the mass matrix comes from."""
-        columns = MassMatrixColumns(self._m, self._frames, self._moving)
+        columns = MassMatrixColumnStructure(self._m, self._frames, self._moving)
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
         s.frames_begin, s.frames_of = self._store_lists([frames for frames, _ in paths])
         s.points_begin, s.points_of = self._store_lists([points for _, points in paths])

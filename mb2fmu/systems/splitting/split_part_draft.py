@@ -17,13 +17,13 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates
+from mb2fmu.systems.splitting.body_motion_states import list_frames_turned_by_load
 from mb2fmu.systems.splitting.cut_mechanism_forces import (
     ExchangedForce,
     find_mechanism_parts_under_load,
     replace_magnitude_by_input,
 )
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
-from mb2fmu.systems.splitting.mechanism_state_dependencies import list_frames_turned_by_load
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 VALUE, RATE, ACCELERATION = range(3)

@@ -12,10 +12,10 @@ from unit.robots.robot_texts import joint, link, robot
 from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
-from mb2fmu.validation.compiled import mechanism_c_tables
-from mb2fmu.validation.compiled.mass_matrix_columns import (
+from mb2fmu.validation.compiled import compiled_check_tables
+from mb2fmu.validation.compiled.mass_matrix_column_structure import (
     CompositeBody,
-    MassMatrixColumns,
+    MassMatrixColumnStructure,
     NodesMovedBySpeed,
     ResultantLocation,
 )
@@ -37,15 +37,17 @@ TREE = robot(
 )
 
 
-def columns_of(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> tuple[NewtonEulerEquations, MassMatrixColumns]:
+def columns_of(
+    mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch
+) -> tuple[NewtonEulerEquations, MassMatrixColumnStructure]:
     """Compile the reference, and keep what its mass matrix is made of."""
-    made: list[MassMatrixColumns] = []
+    made: list[MassMatrixColumnStructure] = []
 
     def kept(*given):
-        made.append(MassMatrixColumns(*given))
+        made.append(MassMatrixColumnStructure(*given))
         return made[-1]
 
-    monkeypatch.setattr(mechanism_c_tables, "MassMatrixColumns", kept)
+    monkeypatch.setattr(compiled_check_tables, "MassMatrixColumnStructure", kept)
     numeric = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     assert numeric.compile()
     return numeric, made[0]
@@ -67,17 +69,19 @@ def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, m
 
 @pytest.mark.parametrize("fault", ["no moment", "a step of the path left out"])
 def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    stem_of, composites_of = MassMatrixColumns._find_turning_branch, MassMatrixColumns._composites
+    stem_of, composites_of = MassMatrixColumnStructure._find_turning_branch, MassMatrixColumnStructure._composites
 
-    def without_moment(self: MassMatrixColumns, node: int, moved: NodesMovedBySpeed) -> ResultantLocation | None:
+    def without_moment(
+        self: MassMatrixColumnStructure, node: int, moved: NodesMovedBySpeed
+    ) -> ResultantLocation | None:
         stem = stem_of(self, node, moved)
         return stem and replace(stem, frame=-1)
 
-    def nearer(self: MassMatrixColumns) -> list[CompositeBody]:
+    def nearer(self: MassMatrixColumnStructure) -> list[CompositeBody]:
         return [replace(c, pieces=tuple((k, way[1:]) for k, way in c.pieces)) for c in composites_of(self)]
 
     if fault == "no moment":
-        monkeypatch.setattr(MassMatrixColumns, "_find_turning_branch", without_moment)
+        monkeypatch.setattr(MassMatrixColumnStructure, "_find_turning_branch", without_moment)
     else:
-        monkeypatch.setattr(MassMatrixColumns, "_composites", nearer)
+        monkeypatch.setattr(MassMatrixColumnStructure, "_composites", nearer)
     assert largest_difference(columns_of(tree, monkeypatch)[0], tree, count=6, seed=3) > 1e-6
