@@ -15,7 +15,7 @@ Must not: derive, lower, print, judge or draw by itself; the stages do.
 #   Path → Model → DeclaredModelContent → Mechanism
 #        → EquationsOfMotion → Program                                       derive      model_derivation
 #        → Linearization, Sensitivities                                      linearize   linearization_and_sensitivities
-#        → TheoryQuantities, graph                                      quantities  model_graph_and_theory
+#        → TheoryQuantities, graph                                           quantities  model_graph_and_theory
 #        → FmuInterface → InMemoryFileTree (sources, description, binaries) → core   build       fmu_assembly
 #        → .fmu                                                              export      fmu_and_report_publication
 #        → ValidationResult                                                  validate    validation_run
@@ -51,8 +51,9 @@ from mb2fmu.pipeline.derivation.pipeline_results import (
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 from mb2fmu.pipeline.fmu_build.target_source_export import print_target_source_files, write_target_source_files
-from mb2fmu.pipeline.run_and_report import fmu_and_report_publication, report_pages, validation_run
 from mb2fmu.pipeline.run_and_report import notebook_displays as notebook_displays  # registers how records are shown
+from mb2fmu.pipeline.run_and_report import report_pages, validation_run
+from mb2fmu.pipeline.run_and_report.fmu_and_report_publication import publish_fmu_and_report, refuse_unrunnable_fmu
 from mb2fmu.pipeline.run_and_report.report_pages import render_validation_report
 from mb2fmu.pipeline.run_and_report.validation_run import compare_with_data, validate
 from mb2fmu.pipeline.run_and_report.wasm_page_fmu import build_wasm_page_fmu
@@ -123,10 +124,7 @@ def export(
     with stage("describe the FMU"):
         further = InMemoryFileTree({f"documentation/{name}": content for name, content in (documents or {}).items()})
         documented = report_pages.add_description_page_to_fmu(built).joined(further)
-    with (
-        stage("pack"),
-        fmu_and_report_publication.publish_fmu_and_report(derivation.definition.name, folder) as results,
-    ):
+    with stage("pack"), publish_fmu_and_report(derivation.definition.name, folder) as results:
         results.pack(documented)
         results.publish()
     return ExportResult(built, results.path, stage.timings, write_target_source_files(sources, folder))
@@ -161,12 +159,12 @@ def run(
         >>> result.errors[0].ratio < 1.0
         True
     """
-    fmu_and_report_publication.refuse_unrunnable_fmu(options)
+    refuse_unrunnable_fmu(options)
     forming, building = separate_formulation_and_build_options(options)
     derivation = derive(model, arguments=arguments, observer=observer, **forming)
     built = build(derivation, observer=observer, **building)
     stage = StageStopwatch(observer, built.timings)
-    with fmu_and_report_publication.publish_fmu_and_report(derivation.definition.name, folder) as results:
+    with publish_fmu_and_report(derivation.definition.name, folder) as results:
         with stage("pack"):
             results.pack(built.core)
         validated = validation_run.validate_fmu(

@@ -188,12 +188,12 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(smal
     read = mechanism_of(rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL))
     true, ratios = derivative_api_checks._compare_partial_derivatives, []
 
-    def beside(comparison, directions, found, tally, when, parameters):
-        true(comparison, directions, found, tally, when, parameters)
+    def beside(comparison, directions, found, tally, when):
+        true(comparison, directions, found, tally, when)
         for column in range(len(comparison.plan.rates)):
             wrong, other = found.copy(), BoundedDifferences()
             wrong[:, column] *= 1.001
-            true(comparison, directions, wrong, other, when, parameters)
+            true(comparison, directions, wrong, other, when)
             ratios.append(other.ratio)
 
     monkeypatch.setattr(derivative_api_checks, "_compare_partial_derivatives", beside)

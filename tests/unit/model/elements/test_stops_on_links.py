@@ -21,8 +21,8 @@ from mb2fmu import HardStop, Impact, Model, derive, export
 from mb2fmu.errors import ValidationError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
+from mb2fmu.model.scales import switching_function_scales
 from mb2fmu.model.scales.switching_function_scales import estimate_switching_scales
-from mb2fmu.pipeline.derivation import event_requirements
 from mb2fmu.validation.reference.reference_run import make_reference
 
 MODELS = Path(__file__).parents[4] / "models"
@@ -315,7 +315,7 @@ def test_loops_that_do_not_close_at_tried_numbers_have_sizes(monkeypatch):
     model.add(Impact("floor", la * sm.sin(q1) + lb * sm.sin(q1 + q2) + la, restitution=0.5))
     found = []
     monkeypatch.setattr(
-        event_requirements,
+        switching_function_scales,
         "estimate_switching_scales",
         lambda *reported: found.append(estimate_switching_scales(*reported)) or found[-1],
     )
