@@ -9,7 +9,7 @@ import sympy as sm
 from mb2fmu.model.elements.contact_surfaces import MIN_SQUARED_LENGTH
 from mb2fmu.model.supported_functions import no_event
 
-ELASTIC_RANGE = sm.Rational(1, 2)
+_ELASTIC_RANGE = sm.Rational(1, 2)
 """|z|² up to which nothing yields: vibrations below 0.7 of Coulomb's limit do not make a contact creep."""
 
 
@@ -54,7 +54,7 @@ class BristleFriction:
             is_closed: Condition of the contact.
         """
         z, v = self.deflection, self.slip
-        excess = no_event(sm.Max(0, z.dot(z) - ELASTIC_RANGE)) / (1 - ELASTIC_RANGE)  # its square has a slope
+        excess = no_event(sm.Max(0, z.dot(z) - _ELASTIC_RANGE)) / (1 - _ELASTIC_RANGE)  # its square has a slope
         yielding = no_event(sm.Max(0, z.dot(v))) * excess**2
         closed = (v - yielding * z) / self.presliding
         opened = -2 * self.slip_speed / self.presliding * z

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -280,10 +280,7 @@ class Contact(NamedElement):
                 _body_angular_velocity(body, frame).express(frame) for body in (self.body, surface.body)
             )
             velocity = (point.vel(frame) - surface.point.vel(frame)).express(frame)
-            shape, *_ = [*surface.frames, frame]
-            tangents = [
-                sum((c * e for c, e in zip(t, shape, strict=True)), Vector(0)).express(frame) for t in self._tangents()
-            ]
+            tangents = [_combine(t, surface.frames[0]).express(frame) for t in self._tangents()]
             return self._touched(surface, tangents, position, velocity, turning, carried, radius, named)
 
     def _tangents(self) -> Sequence[Sequence[sm.Expr]]:
@@ -365,14 +362,13 @@ class Contact(NamedElement):
             slip = sm.sqrt(square + MIN_SQUARED_LENGTH)
             if self.presliding is None:
                 factor = kinetic * force / sm.sqrt(square + slow**2)
-                ratio, effort = factor * slip, -factor * sliding
+                magnitude, effort = factor * slip, -factor * sliding
             else:
-                yielded = named("presliding", self.presliding, "m", "by which it gives way before it slides")
-                bristles = self._bristles(model, name, touch, yielded, slow)
-                ratio = kinetic * force * bristles.magnitude
-                p = zip(bristles.force_ratio, touch.tangents, strict=True)
-                effort = -kinetic * force * sum((c * t for c, t in p), Vector(0))
-            model.output(f"{name}.friction", ratio, "N", description="magnitude of the friction")
+                presliding = named("presliding", self.presliding, "m", "by which it gives way before it slides")
+                bristles = self._declare_bristles(model, name, touch, presliding, slow)
+                magnitude = kinetic * force * bristles.magnitude
+                effort = -kinetic * force * _combine(bristles.force_ratio, touch.tangents)
+            model.output(f"{name}.friction", magnitude, "N", description="magnitude of the friction")
         else:
             along = touch.normal.cross(self.plane.normalize())
             slip = touch.slip.dot(along)
@@ -387,7 +383,7 @@ class Contact(NamedElement):
         model.output(f"{name}.slip", slip, "m/s", description="speed of sliding")
         return effort
 
-    def _bristles(
+    def _declare_bristles(
         self, model: Model, name: str, touch: _ContactGeometry, presliding: sm.Expr, slip_speed: sm.Expr
     ) -> BristleFriction:
         """Return the bristles of one point, their deflections declared as states."""
@@ -417,6 +413,11 @@ class Contact(NamedElement):
             loads += [(self.surface.point, -whole), (_body_frame(carrier), -touch.lever.cross(whole))]
         loads = [(place, vector) for place, vector in loads if place is not None and vector != 0]
         model.add_loads(*loads, potential=potential)
+
+
+def _combine(components: Iterable[sm.Expr], directions: Iterable[Vector]) -> Vector:
+    """Return the vector with these components along some directions."""
+    return sum((c * e for c, e in zip(components, directions, strict=True)), Vector(0))
 
 
 def _body_frame(body: RigidBody | Particle | None) -> ReferenceFrame | None:

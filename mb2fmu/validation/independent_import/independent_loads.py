@@ -18,6 +18,7 @@ from sympy.core.function import AppliedUndef
 from mb2fmu.model.supported_functions import NoEvent, Pre
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 from mb2fmu.validation.independent_import.independent_urdf_equations import Array, LinkMotion, Pose
+from mb2fmu.validation.source_checks.source_symbol_slots import SympySourceEvaluationError
 
 GROUND_POSE: Pose = (np.eye(3), np.zeros(3))
 _DIFFERENCE_STEP = 1e-7
@@ -203,14 +204,28 @@ class AddedGeneralizedForces:
 
         Of what is seen of the motion these are slopes (by differences) times what its round-off is a part of.
         """
-        numbers = np.array(self._values(*values, *motion_values), dtype=float)
+        numbers = self._evaluate_real(values, motion_values)
         term_sizes = np.abs(numbers)
         for k, size in enumerate(sizes):
             step = _DIFFERENCE_STEP * (1.0 + size)
             changed_values = motion_values.copy()
             changed_values[k] += step
-            term_sizes += np.abs(np.array(self._values(*values, *changed_values), dtype=float) - numbers) / step * size
+            term_sizes += np.abs(self._evaluate_real(values, changed_values) - numbers) / step * size
         return numbers, term_sizes
+
+    def _evaluate_real(self, values: Sequence[float], motion_values: Array) -> Array:
+        """Return all scalars.
+
+        Raises:
+            SympySourceEvaluationError: If one of them has no real value at the point.
+        """
+        try:
+            numbers = np.array(self._values(*values, *motion_values))
+        except (ArithmeticError, ValueError) as error:
+            raise SympySourceEvaluationError(f"an added force or state has no value: {error}") from None
+        if np.iscomplexobj(numbers) or not np.all(np.isfinite(numbers)):
+            raise SympySourceEvaluationError("an added force or state has no real value")
+        return np.asarray(numbers, dtype=float)
 
 
 def _replace_symbols(

@@ -63,6 +63,7 @@ from mb2fmu.validation.source_checks.source_acceleration_samples import (
     draw_acceleration_samples,
     list_settable_slots,
 )
+from mb2fmu.validation.source_checks.source_symbol_slots import SympySourceEvaluationError
 
 if TYPE_CHECKING:
     from mb2fmu.mechanics.mechanism import Mechanism
@@ -234,10 +235,16 @@ class _IndependentRobotAccelerations:
         return values
 
     def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
-        """Return x' at one point by the independent import, of inverse dynamics the efforts; None where one holds."""
+        """Return x' at one point by the independent import, of inverse dynamics the efforts.
+
+        None where a contact or a latch holds, or where what was added to the file has no value.
+        """
         if not self._is_open(point):
             return None
-        return self._sample_efforts(point) if self._inverse else self._sample_accelerations(point)
+        try:
+            return self._sample_efforts(point) if self._inverse else self._sample_accelerations(point)
+        except SympySourceEvaluationError:
+            return None
 
     def _draw_values(self, random: np.random.Generator, centre: Sequence[float], range_fraction: float) -> list[float]:
         """Return values of all slots: time, then the items.

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from representatives import by_night
 from unit.robots.robot_texts import ARM
 from unit.robots.test_robot_equations import worst_of
@@ -26,6 +28,7 @@ from mb2fmu import (
 )
 from mb2fmu.errors import ModelError
 from mb2fmu.pipeline.derivation.right_hand_side import RightHandSide
+from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
 
 Array = npt.NDArray[np.float64]
 FOOT, RADIUS = (0.1, 0.0, 0.2), 0.05
@@ -157,6 +160,21 @@ def test_feet_with_bristles_are_pushed_as_the_law_says(file: Path, pushed_arm: R
         assert rates[6:] == pytest.approx(bristles, rel=1e-9, abs=1e-9 * np.abs(bristles).max())
         pressed += force > 0
     assert 3 < pressed < 27
+    assert worst_of(derivation) < 1
+
+
+def test_points_at_which_an_added_state_has_no_value_are_drawn_again(file: Path) -> None:
+    """Of z' = √(z + 0.2) − z about half of the random points have one."""
+    model = model_of(file)
+    z = sm.Function("z")(me.dynamicsymbols._t)
+    torque, rate = sm.symbols("torque rate")
+    model.parameter(torque, 2.0, "N.m")
+    model.parameter(rate, 3.0, "1/s")
+    model.state(z, rate * (sm.sqrt(z + sm.Rational(1, 5)) - z), 0.0, "1")
+    model.mechanics.add_torque("tool", (torque * z, 0, 0))
+    derivation = pipeline.derive(model)
+    made = sample_independent_robot_accelerations(derivation.checked, derivation.mechanism)
+    assert len(made.samples) == 24
     assert worst_of(derivation) < 1
 
 
