@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -28,15 +27,11 @@ from mb2fmu.validation.bounds.derivative_stabilization_allowance import compute_
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.reference.finite_differences import (
     DirectionalDifferences,
-    FiniteDifferencePoint,
     compute_differences_along_directions,
     compute_variable_time_derivatives,
 )
 
 Floats = npt.NDArray[np.float64]
-
-
-_AFTER_CHANGE = " after parameters changed"
 
 
 class _OwnStateDifferences:
@@ -46,27 +41,15 @@ class _OwnStateDifferences:
     round within a step, they differ.
     """
 
-    def __init__(
-        self,
-        comparison: RecordedApiCallComparison,
-        directions: DirectionalDifferences,
-        parameters: Sequence[float],
-        *,
-        after_event: bool,
-    ) -> None:
-        self._comparison, self._directions = comparison, directions
-        row = comparison.check_point.row
-        inputs = comparison.check_point.reference.experiment.inputs_at(row)
-        state = comparison.own_state(row)
-        self._point = FiniteDifferencePoint(row, inputs, tuple(parameters), after_event, state)
+    def __init__(self, comparison: RecordedApiCallComparison, directions: DirectionalDifferences) -> None:
+        self._reference, self._directions = comparison.check_point.reference, directions
+        self._state = comparison.own_state(directions.point.row)
 
     @cached_property
     def _own(self) -> DirectionalDifferences | None:
         """The differences; None where the reference leaves the domain of an expression."""
         try:
-            return compute_differences_along_directions(
-                self._comparison.check_point.reference, self._point, self._directions
-            )
+            return compute_differences_along_directions(self._reference, self._directions, self._state)
         except (ValidationError, ArithmeticError, ValueError):
             return None
 
@@ -115,7 +98,7 @@ def compare_directional_derivatives(
     assert after_change is not None
     for directions, label, situation in (
         (comparison.check_point.derivatives_before_change, "before", ""),
-        (after_change, "after", _AFTER_CHANGE),
+        (after_change, "after", " after parameters changed"),
     ):
         _compare_partial_derivatives(comparison, directions, np.array(recorded[label]), error_table, situation)
 
@@ -143,7 +126,7 @@ def compare_adjoint_derivatives(
     assert after_change is not None
     for directions, derivatives, situation in (
         (comparison.check_point.derivatives_before_change, recorded["before"], ""),
-        (after_change, recorded["after"], _AFTER_CHANGE),
+        (after_change, recorded["after"], " after parameters changed"),
     ):
         changes = np.array(
             list_state_and_input_changes(directions, comparison.check_point.reference, comparison.plan.states)
@@ -218,17 +201,13 @@ def _compare_partial_derivatives(
     situation: str,
 ) -> None:
     """Compare ``derivatives``: a row per direction, a column per unknown; drift stabilization is allowed for."""
-    check_point, places = comparison.check_point, comparison.state_places()
-    reference, row = check_point.reference, check_point.row
-    parameters = check_point.changed_parameters if situation == _AFTER_CHANGE else comparison.run_parameters
-    x, attractor_rate = comparison.own_state(row), choose_stabilization_rate(comparison.definition)
+    reference, point, places = comparison.check_point.reference, directions.point, comparison.state_places()
+    x, attractor_rate = comparison.own_state(point.row), choose_stabilization_rate(comparison.definition)
     largest, stabilization_effect = (
         comparison.magnitudes(),
-        compute_stabilization_effect(reference, directions, row, x, parameters, attractor_rate),
+        compute_stabilization_effect(reference, directions, point.row, x, point.parameters, attractor_rate),
     )
-    own = _OwnStateDifferences(
-        comparison, directions, parameters, after_event=directions is check_point.derivatives_in_new_modes
-    )
+    own = _OwnStateDifferences(comparison, directions)
     rate_of = dict(zip(comparison.plan.rates, comparison.plan.states, strict=True))
     for column, name in enumerate(comparison.plan.unknowns):
         is_rate = name in rate_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,7 @@ class DirectionalDifferences:
     """Changes and their effects. One row per direction.
 
     Attributes:
+        point: Where.
         variables: Changes of all compared variables (q, u, z, outputs), shape (n_d, n).
         inputs: Changes of the inputs, shape (n_d, n_r).
         parameters: Changes of the free parameters, shape (n_d, n_p).
@@ -55,6 +56,7 @@ class DirectionalDifferences:
         rate_errors: How well ``rates`` are known, same shape.
     """
 
+    point: FiniteDifferencePoint
     variables: Floats
     inputs: Floats
     parameters: Floats
@@ -119,10 +121,11 @@ def compute_parameter_differences(
 
 
 def compute_differences_along_directions(
-    reference: ReferenceRun, point: FiniteDifferencePoint, directions: DirectionalDifferences
+    reference: ReferenceRun, directions: DirectionalDifferences, state: Floats
 ) -> DirectionalDifferences:
-    """Return the differences along the same changes at another point."""
+    """Return the differences along the same changes at another state."""
     states = directions.variables[:, list(reference.state_columns)]
+    point = replace(directions.point, state=state)
     return _measure_differences(reference, point, states, directions.inputs, directions.parameters)
 
 
@@ -222,7 +225,7 @@ def _measure_differences(
     n, n_x = len(reference.variables), reference.numeric.n_x
     stacked_values = [np.array([row[i] for row in rows]).reshape(len(rows), (n, n_x, n, n_x)[i]) for i in range(4)]
     return DirectionalDifferences(
-        stacked_values[0], inputs, parameters, stacked_values[1], stacked_values[2], stacked_values[3]
+        point, stacked_values[0], inputs, parameters, stacked_values[1], stacked_values[2], stacked_values[3]
     )
 
 
