@@ -70,11 +70,6 @@ class RecordedApiCallComparison:
         """The largest relative difference from the reference that is no fault."""
         return _RELATIVE_AGREEMENT + 10 * ERROR_BOUND_FACTOR * self.check_point.reference.experiment.tolerance
 
-    @property
-    def run_parameters(self) -> tuple[float, ...]:
-        """The free parameters of the perturbed experiment."""
-        return self.check_point.reference.experiment.parameters
-
     def magnitudes(self) -> Floats:
         """Return each compared variable's magnitude, > 0, shape (n,), for bounds of round-off."""
         reference = self.check_point.reference
