@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Literal
 
 from mb2fmu.errors import Fault, ToolError
+from mb2fmu.fmu.packaged_templates import read_packaged_file
 from mb2fmu.fmu.toolchain.target_platforms import TargetPlatform, host_platform
 
 Compiler = Literal["zig", "cc"]
@@ -67,7 +68,18 @@ _UNPREFIXED_NAMES = ("-DDISABLE_PREFIX",)
 """Sources prefix FMI's functions with the model's identifier; binaries must not (FMI 2.0.5 section 2.1.1)."""
 
 _ZIG_INSTALL_COMMAND = "pip install 'mb2fmu[zig]'"
+_WINDOWS_C_LIBRARY = "windows_c_library.c"
 _SYSTEM_COMPILERS = ("cc", "gcc", "clang")
+
+_WINDOWS_LIBRARIES = (
+    *("-nostdlib", "-Wl,--no-entry", "-rtlib=compiler-rt"),
+    *(
+        f"-lapi-ms-win-crt-{each}-l1-1-0"
+        for each in ("heap", "math", "private", "runtime", "stdio", "string", "utility")
+    ),
+)
+"""In place of mingw-w64's C library (``windows_c_library.c``): Windows' own, and what the compiler calls by itself (it
+probes the stack of large functions)."""
 
 _KEPT_VARIABLES = (
     "PATH",
@@ -252,6 +264,23 @@ def linker_options(compiler: Compiler, platform: TargetPlatform, identifier: str
     return (*_target_options(compiler, platform), *_shared_library_options(compiler, platform, identifier))
 
 
+def read_linked_sources(compiler: Compiler, platform: TargetPlatform) -> dict[str, bytes]:
+    """Return C sources that are compiled into every library when it is linked: file name → content.
+
+    Args:
+        compiler: Which of the two.
+        platform: What to build for.
+    """
+    if compiler == "zig" and platform.system == "windows":
+        return {_WINDOWS_C_LIBRARY: read_packaged_file(__package__, _WINDOWS_C_LIBRARY)}
+    return {}
+
+
+def list_linked_libraries(platform: TargetPlatform) -> tuple[str, ...]:
+    """Return the words that follow objects and destination: the library of mathematics, where it is one of its own."""
+    return () if platform.system == "windows" else ("-lm",)
+
+
 def _target_options(compiler: Compiler, platform: TargetPlatform) -> tuple[str, ...]:
     """Return the options that choose a platform; raise if the system's compiler would have to build for another."""
     if compiler == "cc" and platform is not host_platform():
@@ -277,7 +306,7 @@ def _shared_library_options(compiler: Compiler, platform: TargetPlatform, identi
         strip = ("-s",) if compiler == "zig" else ("-Wl,-x",)
         return ("-shared", *strip, *plain, f"-Wl,-install_name,@rpath/{identifier}.dylib")
     if platform.system == "windows":
-        return ("-shared", "-s", *plain)
+        return ("-shared", "-s", "-O2", *plain, *_WINDOWS_LIBRARIES) if compiler == "zig" else ("-shared", "-s")
     # FMUs need libc and libm only (-z defs holds that), and begin without code of the compiler's, which zig would
     # build the first time: ten seconds.
     bare = ("-nostdlib", "-lc", "-Wl,-z,defs") if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")

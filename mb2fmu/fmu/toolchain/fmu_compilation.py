@@ -18,7 +18,7 @@ from mb2fmu.errors import Fault, ToolError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain.compile_cache import MAX_CACHED_BINARIES, CompiledFileCache, hash_texts_and_files
 from mb2fmu.fmu.toolchain.compiler_processes import CompilerProcesses
-from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options
+from mb2fmu.fmu.toolchain.compilers import Compiler, Variant, find_compiler, linker_options, read_linked_sources
 from mb2fmu.fmu.toolchain.fmu_platform_build import (
     MAIN_TRANSLATION_UNIT,
     CompilationSettings,
@@ -222,6 +222,7 @@ class FmuCompilation:
     def _key(self, platform: TargetPlatform, sources: InMemoryFileTree, kind: bytes) -> str:
         """Return a hash of everything that these sources' binaries depend on."""
         texts = [self._tool.version, *self._linker_arguments[platform]]
+        texts += [each.decode() for each in read_linked_sources(self._order.compiler, platform).values()]
         made = list_platform_translation_units(sources, self._order, platform)
         texts += [word for each in made for word in (each.source, *each.arguments)]
         return hash_texts_and_files(kind, texts, {path: sources[path] for path in list_compiler_input_files(sources)})

@@ -30,7 +30,9 @@ from mb2fmu.fmu.toolchain.compilers import (
     Variant,
     compiler_environment,
     compiler_options,
+    list_linked_libraries,
     processor_variants,
+    read_linked_sources,
 )
 from mb2fmu.fmu.toolchain.target_platforms import TargetPlatform
 from mb2fmu.temporary_files import make_temporary_folder, translate_disk_errors
@@ -201,7 +203,12 @@ class FmuBuildFolder:
         platform, identifier = self._platform, self._order.identifier
         result = self._work / f"{identifier}{platform.extension}"
         names = [each.name for each in list_platform_translation_units(sources, self._order, platform)]
-        command = [*self._tool.command, *self._linker_arguments, *names, "-o", result.name, "-lm"]
+        linked = read_linked_sources(self._order.compiler, platform)
+        with translate_disk_errors(_ACTION, self._work):
+            for name, content in linked.items():
+                (self._work / name).write_bytes(content)
+        libraries = list_linked_libraries(platform)
+        command = [*self._tool.command, *self._linker_arguments, *names, *linked, "-o", result.name, *libraries]
         output = self._processes.run(command, self._work, self._variables, str(platform))
         if not result.is_file():
             raise make_command_failure_error(str(platform), command, "made no library", output)

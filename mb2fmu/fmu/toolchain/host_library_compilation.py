@@ -16,6 +16,8 @@ from mb2fmu.fmu.toolchain.compilers import (
     find_compiler,
     host_compiler_options,
     linker_options,
+    list_linked_libraries,
+    read_linked_sources,
 )
 from mb2fmu.fmu.toolchain.target_platforms import host_platform
 from mb2fmu.fmu.user_cache import cache_folder
@@ -46,21 +48,29 @@ def compile_library_bytes(
     compiler = compiler or choose_default_compiler()
     tool, platform = find_compiler(compiler), host_platform()
     units = sorted(path for path in sources if path.endswith(".c"))
-    options = [*host_compiler_options(compiler, platform, often=often), *linker_options(compiler, platform, name)]
-    key = compute_cache_key([tool.version, *options], sources)
+    linked = read_linked_sources(compiler, platform)
+    options = host_compiler_options(compiler, platform, often=often)
+    arguments = linker_options(compiler, platform, name)
+    key = compute_cache_key([tool.version, *options, *arguments], {**sources, **linked})
     storage = CompiledFileCache(cache_folder() / "binaries")
     content = storage.get(key)
     if content is not None:
         return content
     with tempfile.TemporaryDirectory(prefix="mb2fmu-", ignore_cleanup_errors=True) as place:
         work = Path(place).resolve()
-        for path, text in sources.items():
+        for path, text in {**sources, **linked}.items():
             (work / path).write_bytes(text)
         result = work / f"{name}{platform.extension}"
-        command = [*tool.command, *options, *units, "-o", result.name, "-lm"]
-        output = CompilerProcesses().run(
-            command, work, compiler_environment(cache_folder() / "zig", work), str(platform)
-        )
+        run = CompilerProcesses().run
+        environment = compiler_environment(cache_folder() / "zig", work)
+        if linked:
+            # Where zig links without its C library it finds no headers, so linking is a call of its own.
+            objects = [f"{Path(each).stem}.o" for each in units]
+            for unit, compiled in zip(units, objects, strict=True):
+                run([*tool.command, *options, "-c", unit, "-o", compiled], work, environment, str(platform))
+            units = [*objects, *linked]
+        command = [*tool.command, *options, *arguments, *units, "-o", result.name, *list_linked_libraries(platform)]
+        output = run(command, work, environment, str(platform))
         if not result.is_file():
             raise make_command_failure_error(str(platform), command, "made no library", output)
         content = result.read_bytes()

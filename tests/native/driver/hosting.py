@@ -36,6 +36,9 @@ SANITIZERS = {
 }
 
 
+WINDOWS_START = ["-nostdlib", "-rtlib=compiler-rt", "-Wl,-e,start_program", "-lucrtbase", "-lkernel32"]
+
+
 @cache
 def wine() -> str | None:
     """The 64-bit wine, which Debian keeps off the PATH."""
@@ -75,35 +78,49 @@ def _launcher(platform: TargetPlatform) -> tuple[list[str], dict[str, str]]:
     return ["qemu-aarch64", "-L", str(SYSROOT)], {}
 
 
+def called(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    """Runs a compiler."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @cache
 def driver(platform: TargetPlatform, sanitizer: str = "") -> Path:
     """The host program; with a sanitizer it is the system compiler's."""
     sources = sorted(HERE.glob("*.[ch]"))
-    libraries = [] if platform.system == "windows" else ["-ldl", "-lpthread"]
+    linked = ["-ldl", "-lpthread", "-lm"]
+    if not sanitizer:
+        linked = WINDOWS_START if platform.system == "windows" else ["-nostdlib", "-lc", *linked]
+    lacking = compilers.read_linked_sources("zig", platform)
     if sanitizer:
         command = [*compilers.find_compiler("cc").command, "-g", *SANITIZERS[sanitizer]]
         version = compilers.find_compiler("cc").version
     else:
-        command = [*compilers.find_compiler("zig").command, "-target", platform.target, "-s"]
+        command = [*compilers.find_compiler("zig").command, "-target", platform.target, "-g0"]
         version = compilers.find_compiler("zig").version
     headers = resources.files("fmpy").joinpath("c-code")
-    digest = hashlib.sha256("\0".join([version, *command, *WARNINGS]).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
+    digest = hashlib.sha256("\0".join([version, *command, *WARNINGS, *linked]).encode())
+    for content in [*(source.read_bytes() for source in sources), *lacking.values()]:
+        digest.update(content)
     folder = user_cache.cache_folder() / "tests"
     program = folder / f"driver-{digest.hexdigest()[:24]}.exe"
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as name:
-            result = Path(name) / "driver.exe"
-            command += [*WARNINGS, "-O1", "-isystem", str(headers)]
-            command += [str(each) for each in sources if each.suffix == ".c"]
-            environment = compilers.compiler_environment(user_cache.cache_folder() / "zig", Path(name))
-            done = subprocess.run(
-                [*command, "-o", str(result), *libraries, "-lm"],
-                env=environment, capture_output=True, text=True, timeout=900, check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, done.stderr
+            work = Path(name)
+            environment = compilers.compiler_environment(user_cache.cache_folder() / "zig", work)
+            compiling = [*command, *WARNINGS, "-O1", "-isystem", str(headers)]
+            objects = []
+            for source in sources:
+                if source.suffix == ".c":
+                    objects.append(f"{source.stem}.o")
+                    called([*compiling, "-c", str(source), "-o", objects[-1]], work, environment)
+            for lack, content in lacking.items():
+                (work / lack).write_bytes(content)
+            called([*command, *objects, *lacking, "-o", "driver.exe", *linked], work, environment)
+            result = work / "driver.exe"
             result.replace(program)
     return program
 

@@ -24,6 +24,8 @@ from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary
 from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
 from mb2fmu.audit.description.description_import import parse_model_description
 from mb2fmu.errors import ToolError
+from mb2fmu.fmu.toolchain.compilers import linker_options, read_linked_sources
+from mb2fmu.fmu.toolchain.target_platforms import X86_64_WINDOWS
 
 WINDOWS = {2: "binaries/win64/ball.dll", 3: "binaries/x86_64-windows/ball.dll"}
 linux = pytest.mark.skipif(sys.platform != "linux", reason="wine and valgrind are tried on Linux")
@@ -38,21 +40,27 @@ def for_windows(version: int, folder: Path, old: str = "", new: str = "") -> Pat
     for name in ("ball.h", f"ball{version}.c"):
         text = (ball.HERE / "foreign" / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace(old, new) if old else text, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-I",
-        "-m",
-        "ziglang",
-        "cc",
-        "-target",
-        "x86_64-windows-gnu",
-        "-shared",
-        "-s",
-        "-O1",
-        "-w",
-    ]
-    command += [f"-I{ball.HEADERS}", f"ball{version}.c", "-o", "ball.dll"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    zig = [sys.executable, "-I", "-m", "ziglang", "cc"]
+    linker = linker_options("zig", X86_64_WINDOWS, "ball")
+    lacking = read_linked_sources("zig", X86_64_WINDOWS)
+    for name, content in lacking.items():
+        (folder / name).write_bytes(content)
+    for command in (
+        [
+            *zig,
+            "-target",
+            X86_64_WINDOWS.target,
+            "-O1",
+            "-w",
+            f"-I{ball.HEADERS}",
+            "-c",
+            f"ball{version}.c",
+            "-o",
+            "ball.o",
+        ],
+        [*zig, *linker, "ball.o", *lacking, "-o", "ball.dll"],
+    ):
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
     members = ball.contents(version)
     del members[ball.BINARIES[version]]
     return ball.pack({**members, WINDOWS[version]: (folder / "ball.dll").read_bytes()}, folder / "ball.fmu")

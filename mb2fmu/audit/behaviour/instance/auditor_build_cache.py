@@ -10,6 +10,9 @@ from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
 
+PLAIN_LINKER_FLAGS = ("-nostdlib", "-lc")
+"""The system's C library without zig's own, which it would build the first time, for half a minute."""
+
 _SETUP_TIME_LIMIT = 300.0
 """For one command, in s."""
 
@@ -32,7 +35,9 @@ def hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def compile_cached_c_file(source: Path, target: str, flags: Sequence[str], suffix: str) -> Path:
+def compile_cached_c_file(
+    source: Path, target: str, flags: Sequence[str], suffix: str, linker_flags: Sequence[str] = ()
+) -> Path:
     """Return a program or library of one C file, compiled if it is not in the cache.
 
     Args:
@@ -40,6 +45,7 @@ def compile_cached_c_file(source: Path, target: str, flags: Sequence[str], suffi
         target: Platform, as zig names it; ``native``: this one.
         flags: Further flags of the compiler.
         suffix: Of the file's name.
+        linker_flags: Further flags of the linker.
 
     Raises:
         ToolError: If it cannot be compiled.
@@ -47,18 +53,25 @@ def compile_cached_c_file(source: Path, target: str, flags: Sequence[str], suffi
     from mb2fmu.temporary_files import make_temporary_folder
 
     # "native" alone means this very processor, whose newest instructions valgrind does not know.
-    flags = ("-target", target, "-mcpu=baseline", "-std=c11", "-fno-sanitize=all", *flags)
-    content = source.read_bytes() + " ".join(flags).encode()
+    shared = ("-target", target, "-mcpu=baseline", "-fno-sanitize=all")
+    flags, linker_flags = (*shared, "-std=c11", *flags), (*shared, *linker_flags)
+    content = source.read_bytes() + " ".join((*flags, *linker_flags)).encode()
     compiled = make_cache_folder("audit") / f"{source.stem}-{hash_content(content)}{suffix}"
     if not compiled.exists():
         with make_temporary_folder("compile a part of the auditor", compiled.parent) as folder:
             new = folder / compiled.name
-            run_setup_command(
-                [sys.executable, "-I", "-m", "ziglang", "cc", str(source), *flags, "-o", str(new)],
-                {"ZIG_GLOBAL_CACHE_DIR": str(make_cache_folder("zig"))},
-                f"{source.name} of the auditor is not compiled",
-                "install the compiler anew (pip install --force-reinstall ziglang)",
-            )
+            object_file = folder / "compiled.o"
+            # One after the other: where zig links without its C library it finds no headers.
+            for words in (
+                ["-c", str(source), *flags, "-o", str(object_file)],
+                [str(object_file), *linker_flags, "-o", str(new)],
+            ):
+                run_setup_command(
+                    [sys.executable, "-I", "-m", "ziglang", "cc", *words],
+                    {"ZIG_GLOBAL_CACHE_DIR": str(make_cache_folder("zig"))},
+                    f"{source.name} of the auditor is not compiled",
+                    "install the compiler anew (pip install --force-reinstall ziglang)",
+                )
             new.replace(compiled)
     return compiled
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.behaviour.instance.auditor_build_cache import compile_cached_c_file
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import PLAIN_LINKER_FLAGS, compile_cached_c_file
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import GUARD_ELEMENTS, RefusedCallError
 from mb2fmu.errors import ToolError
 
@@ -48,7 +48,9 @@ def compile_runge_kutta_library() -> Path | None:
     if os.name != "posix":
         return None
     with suppress(ToolError, OSError):
-        return compile_cached_c_file(_SOURCE, "native", ("-O2", "-ffp-contract=off", "-shared"), ".so")
+        return compile_cached_c_file(
+            _SOURCE, "native", ("-O2", "-ffp-contract=off", "-fPIC"), ".so", ("-shared", *PLAIN_LINKER_FLAGS)
+        )
     return None
 
 

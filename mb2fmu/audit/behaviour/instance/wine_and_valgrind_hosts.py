@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mb2fmu.audit.behaviour.instance.auditor_build_cache import (
+    PLAIN_LINKER_FLAGS,
     compile_cached_c_file,
     hash_content,
     make_cache_folder,
@@ -30,6 +31,9 @@ HOST_SOURCE = Path(__file__).parent / "remote_host" / "remote_host.c"
 IN_PROCESS, WINE, VALGRIND = "here", "wine", "valgrind"
 AUDITOR_FOLDER = "auditor"
 """Folder of a trial that is the auditor's, not the FMU's."""
+
+_WINDOWS_LINKER_FLAGS = ("-s", "-nostdlib", "-rtlib=compiler-rt", "-Wl,-e,start_program", "-lucrtbase", "-lkernel32")
+"""Windows' own C library alone: mingw-w64's, with its start-up code, takes zig minutes the first time."""
 
 _WINE_COMMANDS = ("wine64", "/usr/lib/wine/wine64", "wine")
 _WINE_REMEDY = "run 'wine64 cmd /c exit' by hand to see why, install wine anew, or audit the FMU on Windows"
@@ -101,10 +105,11 @@ def _build_host_program(target: str) -> Path:
     Raises:
         ToolError: If it cannot be compiled.
     """
-    # Stripped, a program for Windows begins with the same code as FMUs do, which zig builds in a minute or two, once.
-    is_windows = "windows" in target
-    flags = ("-s",) if is_windows else ("-g", "-ldl")
-    return compile_cached_c_file(HOST_SOURCE, target, (*flags, "-D_GNU_SOURCE", "-O1"), ".exe")
+    if "windows" in target:
+        return compile_cached_c_file(HOST_SOURCE, target, ("-O1",), ".exe", _WINDOWS_LINKER_FLAGS)
+    return compile_cached_c_file(
+        HOST_SOURCE, target, ("-g", "-D_GNU_SOURCE", "-O1"), ".exe", (*PLAIN_LINKER_FLAGS, "-ldl")
+    )
 
 
 def _make_wine_prefix(launcher: str, version: str) -> Path:

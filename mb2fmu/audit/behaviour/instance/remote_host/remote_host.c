@@ -21,6 +21,18 @@
 #include <io.h>
 #include <windows.h>
 #define open_pipe(number, mode) _fdopen(_dup(number), mode)
+
+/* What Windows' own C library lacks, so that zig need not compile mingw-w64's, which takes minutes. */
+int main(void);
+void start_program(void);
+void __main(void);
+
+void __main(void) {} /* runs constructors, of which there are none */
+void start_program(void) { exit(main()); }
+int vsnprintf(char *text, size_t size, const char *format, va_list arguments)
+{
+    return __stdio_common_vsprintf(_CRT_INTERNAL_PRINTF_STANDARD_SNPRINTF_BEHAVIOR, text, size, format, NULL, arguments);
+}
 #else
 #include <dlfcn.h>
 #include <unistd.h>
