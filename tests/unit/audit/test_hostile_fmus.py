@@ -64,7 +64,10 @@ def test_what_follows_threads_that_wait_is_tried_in_a_new_process(tmp_path: Path
         hostile_fmus.unit(95, tmp_path / "unit.fmu"), only=("value.*", "life.*", *late), run_checkers=False, jobs=1
     )
     assert found.faults == ()
-    assert {each.rule for each in found.findings} == {"life.leak"}
+    assert "life.leak" in {each.rule for each in found.findings}
+    # Hundreds of threads that stay may end a process on a machine that is short of anything. That is their harm too.
+    others = [str(each) for each in found.findings if each.rule != "life.leak"]
+    assert [text for text in others if "something tried before has done the damage" not in text] == []
     assert set(late) <= set(found.judged)
 
 

@@ -37,6 +37,9 @@ from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryCha
 from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_seccomp_descriptor
 
 POLL_INTERVAL = 0.01
+MAX_LOOK_INTERVAL = 0.2
+"""Longest time between two looks at a process that counts as time in which it could run, s."""
+
 START_TIME_LIMIT = 60.0
 """Time limit until a process begins its first trial, s."""
 
@@ -149,7 +152,7 @@ class _FmuProcessSupervisor:
 
     def _watch_worker(self, process: _WorkerProcess, monitor: SystemCallMonitor | None) -> tuple[str, str]:
         """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""
-        last_progress_time, cpu_at_progress, progress = time.monotonic(), 0.0, (0, 0, 0)
+        elapsed, last_look, cpu_at_progress, progress = 0.0, time.monotonic(), 0.0, (0, 0, 0)
         while True:
             watched_inputs = [sys.stdin] + ([monitor.listener] if monitor else [])
             readable_inputs = select.select(watched_inputs, [], [], POLL_INTERVAL)[0] if os.name == "posix" else []
@@ -162,13 +165,10 @@ class _FmuProcessSupervisor:
             if exit_code is not None:
                 return _describe_exit(exit_code), ""
             progress_now = self.channel.activity_counters()
+            # Where this process did not come to look, the machine stood still or was busy: that is not the FMU's time.
+            elapsed, last_look = elapsed + min(time.monotonic() - last_look, MAX_LOOK_INTERVAL), time.monotonic()
             if progress_now != progress:
-                progress, last_progress_time, cpu_at_progress = (
-                    progress_now,
-                    time.monotonic(),
-                    self._cpu_time(process.process_id),
-                )
-            elapsed = time.monotonic() - last_progress_time
+                progress, elapsed, cpu_at_progress = progress_now, 0.0, self._cpu_time(process.process_id)
             if time.monotonic() > self.request["deadline"] + GRACE_TIME:
                 return "did not end with the budget", "budget"
             time_limit = self._call_time_limit()
