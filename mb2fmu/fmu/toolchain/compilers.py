@@ -71,6 +71,9 @@ _ZIG_INSTALL_COMMAND = "pip install 'mb2fmu[zig]'"
 _WINDOWS_C_LIBRARY = "windows_c_library.c"
 _SYSTEM_COMPILERS = ("cc", "gcc", "clang")
 
+_SYSTEM_LIBRARY_ONLY = ("-nostdlib", "-lc")
+"""Without code of the compiler's, which zig would build for a platform the first time: ten seconds."""
+
 _WINDOWS_LIBRARIES = (
     *("-nostdlib", "-Wl,--no-entry", "-rtlib=compiler-rt"),
     *(
@@ -303,13 +306,12 @@ def _shared_library_options(compiler: Compiler, platform: TargetPlatform, identi
     plain = ("-fno-sanitize=undefined",) if compiler == "zig" else ()
     if platform.system == "darwin":
         # Libraries are bound by name and symbol there (two-level namespace): there is nothing to bind symbolically.
-        strip = ("-s",) if compiler == "zig" else ("-Wl,-x",)
+        strip = ("-s", *_SYSTEM_LIBRARY_ONLY) if compiler == "zig" else ("-Wl,-x",)
         return ("-shared", *strip, *plain, f"-Wl,-install_name,@rpath/{identifier}.dylib")
     if platform.system == "windows":
         return ("-shared", "-s", "-O2", *plain, *_WINDOWS_LIBRARIES) if compiler == "zig" else ("-shared", "-s")
-    # FMUs need libc and libm only (-z defs holds that), and begin without code of the compiler's, which zig would
-    # build the first time: ten seconds.
-    bare = ("-nostdlib", "-lc", "-Wl,-z,defs") if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")
+    # FMUs need libc and libm only: -z defs holds that.
+    bare = (*_SYSTEM_LIBRARY_ONLY, "-Wl,-z,defs") if compiler == "zig" else ("-Wl,--build-id=none", "-static-libgcc")
     return ("-shared", "-s", "-Wl,-Bsymbolic", *bare)
 
 
