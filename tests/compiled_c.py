@@ -37,7 +37,7 @@ WARNINGS = [
     *("-Wstrict-prototypes", "-Wmissing-prototypes", "-Werror"),
 ]
 ARITHMETIC = ["-O2", "-ffp-contract=off", "-fno-math-errno"]
-COMPILERS = {"gcc": ["gcc"], "zig": [sys.executable, "-m", "ziglang", "cc"]}
+COMPILERS = {"gcc": ["gcc"], "zig": [sys.executable, "-m", "ziglang", "cc", "-nostdlib", "-lc"]}
 ARCHITECTURE = {"gcc": [], "zig": ["-mcpu=x86_64_v3"]}
 """Deliberately different: the bits must not depend on it."""
 MODELS = {"gcc": ["-O0"], "zig": ["-mcpu=x86_64_v3"]}

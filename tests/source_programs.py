@@ -68,7 +68,20 @@ class Values:
 def compile_c(folder: Path, output: str, *more: str) -> Path:
     """Compile the files of the C target; return what comes out."""
     sources = sorted(path.name for path in folder.glob("*.c"))
-    command = [sys.executable, "-m", "ziglang", "cc", *C_OPTIONS, *more, *sources, "-lm", "-o", output]
+    command = [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "cc",
+        *C_OPTIONS,
+        *more,
+        *sources,
+        "-nostdlib",
+        "-lc",
+        "-lm",
+        "-o",
+        output,
+    ]
     subprocess.run(command, cwd=folder, check=True, timeout=300)
     return folder / output
 

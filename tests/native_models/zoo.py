@@ -22,7 +22,7 @@ STRICT = [
     *(f"-W{word}" for word in ("all", "extra", "pedantic", "conversion", "shadow", "strict-prototypes")),
     *("-Wmissing-prototypes", "-Werror", "-ffp-contract=off"),
 ]
-COMPILERS = {"gcc": ["gcc"], "zig": [sys.executable, "-m", "ziglang", "cc"]}
+COMPILERS = {"gcc": ["gcc"], "zig": [sys.executable, "-m", "ziglang", "cc", "-nostdlib", "-lc"]}
 N = 4
 MESSAGE_SIZE = 400
 
