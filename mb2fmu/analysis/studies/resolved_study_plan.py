@@ -18,8 +18,7 @@ from mb2fmu.analysis.studies.study_plan import MAX_CASES, StudyPlan, StudyResult
 from mb2fmu.analysis.studies.study_plan_words import Method
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
-from mb2fmu.model.value_overrides import parse_value_in_unit
-from mb2fmu.units import display_unit_conversion
+from mb2fmu.units import display_unit_conversion, parse_value_in_unit
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedVariable

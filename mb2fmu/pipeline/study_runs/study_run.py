@@ -25,14 +25,12 @@ from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, is_study_target
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyResultStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
-from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
-from mb2fmu.pipeline.derivation.model_derivation import derive
-from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_input_signals
 from mb2fmu.report.figures.figure_style import check_figure_packages
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
+    from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
     from mb2fmu.validation.data.validation_data_tables import ValidationDataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription
 
@@ -191,6 +189,8 @@ def _load_study_fmu(
         except OSError as error:
             raise AnalysisError("the plan cannot be used:", [Fault(error.strerror or str(error), str(path))]) from error
     from mb2fmu import validation
+    from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
+    from mb2fmu.pipeline.derivation.model_derivation import derive
     from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 
     source = path if path.exists() else Path(plan.source)  # the name of a model that comes with mb2fmu

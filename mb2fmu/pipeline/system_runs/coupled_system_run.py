@@ -200,7 +200,7 @@ def _load_component(
     system: CoupledSystem, declared: DeclaredSystemComponent, folder: Path, observer: StageObserver | None
 ) -> FmuComponent:
     """Read a component's unit; export it into `folder` first unless its source is an FMU."""
-    from mb2fmu.pipeline import export
+    from mb2fmu.pipeline.run_and_report.model_export_and_run import export
 
     name = declared.name
     source = _locate_source(declared.source, system)
