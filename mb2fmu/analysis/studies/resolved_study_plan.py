@@ -94,22 +94,34 @@ def sample_study_cases(
         seed: Equal seeds give equal cases.
         indices: Of ``sobol`` only.
     """
-    from scipy.stats import qmc
-
     if method == "grid":
         grids = np.meshgrid(*(axis.grid_values() for axis in axes), indexing="ij")
         return np.stack([grid.ravel() for grid in grids], axis=1)
     d = len(axes)
     rng = np.random.default_rng(seed)
     if method == "latin-hypercube":
-        u = qmc.LatinHypercube(d, rng=rng).random(count)
+        u = _sample_latin_hypercube(count, d, rng)
     else:
+        from scipy.stats import qmc
+
         u = qmc.Sobol(2 * d if indices else d, rng=rng).random(count)
     if indices:
         A, B = u[:, :d], u[:, d:]
         mixed = [np.where(np.arange(d) == i, B, A) for i in range(d)]
         u = np.concatenate([A, B, *mixed])
     return np.stack([axis.values_at_probabilities(u[:, i]) for i, axis in enumerate(axes)], axis=1)
+
+
+def _sample_latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """Return points, shape (n, d): on each axis one in each of n equal parts of 0 … 1.
+
+    The same numbers as ``scipy.stats.qmc.LatinHypercube(d, rng=rng).random(n)``: importing ``scipy.stats`` takes longer
+    than a small study.
+    """
+    (own,) = rng.spawn(1)
+    within = own.uniform(size=(n, d))
+    parts = np.column_stack([own.permutation(n) for _ in range(d)])
+    return (parts + 1 - within) / n
 
 
 @dataclass(frozen=True, slots=True, eq=False)
