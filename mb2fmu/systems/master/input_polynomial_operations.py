@@ -57,16 +57,16 @@ def fit_input_polynomials(times: Sequence[float], values: Floats) -> Floats:
     return polynomials
 
 
-def evaluate_input_polynomials(polynomials: Floats, time: float) -> Floats:
-    """Return values at s, shape (n,)."""
+def evaluate_input_polynomials(polynomials: Floats, time: float | Floats) -> Floats:
+    """Return values at s, shape (n,); of one polynomial, at several times, shape (n_times,)."""
     values = polynomials[:, -1]
     for power in range(polynomials.shape[1] - 2, -1, -1):
         values = polynomials[:, power] + time * values
     return np.asarray(values)
 
 
-def differentiate_input_polynomials(polynomials: Floats, time: float) -> Floats:
-    """Return derivatives by time at s, shape (n,)."""
+def differentiate_input_polynomials(polynomials: Floats, time: float | Floats) -> Floats:
+    """Return derivatives by time at s, shape (n,); of one polynomial, at several times, shape (n_times,)."""
     degree = polynomials.shape[1] - 1
     derivatives = degree * polynomials[:, degree]
     for power in range(degree - 1, 0, -1):
@@ -76,6 +76,8 @@ def differentiate_input_polynomials(polynomials: Floats, time: float) -> Floats:
 
 def shift_input_polynomials(polynomials: Floats, time: float) -> Floats:
     """Return the polynomials counted from s."""
+    if not time:
+        return polynomials[:, :3]
     return np.stack(
         [
             evaluate_input_polynomials(polynomials, time),
