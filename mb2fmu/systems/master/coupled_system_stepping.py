@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,8 @@ class SystemStepper:
                 )  # fmt: skip
             linked_inputs = self.loop_solver.evaluate_links(np.arange(len(self._input_scale))) if uses_newton else None
             final_outputs = self.loop_solver.y.copy()
-            self._call(self.loop_solver.make_consistent)
+            # Where a component stopped at an event it has not been given the inputs of the end.
+            self._call(partial(self.loop_solver.make_consistent, outputs_are_read=not event))
             self._input_scale = np.maximum(self._input_scale, np.abs(self.loop_solver.u))
             assumed_inputs = input_polynomial_operations.evaluate_input_polynomials(polynomials, size)
             last_change = self._relative_change(self.loop_solver.u - assumed_inputs)
@@ -295,9 +297,9 @@ class SystemStepper:
         for place, component in enumerate(self._sequence):
             component_inputs = self.loop_solver.input_indices(component)
             if place and self._stepping.method == "gauss-seidel" and not self._stepping.jacobian:
-                polynomials[component_inputs] = self._lead_to_known_ends(
-                    size, extrapolated, target_inputs, known_ends
-                )[component_inputs]
+                polynomials[component_inputs] = self._lead_to_known_ends(size, extrapolated, target_inputs, known_ends)[
+                    component_inputs
+                ]
             if self._wiring.bonds and not self._stepping.order:  # a held input may jump at the beginning
                 self._call(self._slaves[component].write_inputs, polynomials[component_inputs, 0], component=component)
                 self._initial_outputs[self.loop_solver.output_indices(component)] = self._call(
@@ -366,9 +368,7 @@ class SystemStepper:
             ),
         )
         if self._jacobian is None or self._jacobian[0] != jacobian_key:
-            self._jacobian = jacobian_key, self._compute_interface_jacobian(
-                size, extrapolated, assumed_inputs, states
-            )
+            self._jacobian = jacobian_key, self._compute_interface_jacobian(size, extrapolated, assumed_inputs, states)
         return np.asarray(
             np.linalg.solve(np.eye(len(assumed_inputs)) - self._jacobian[1], linked_inputs - assumed_inputs)
         )
