@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mb2fmu import notebook_display_registry
 from mb2fmu.deferred_imports import import_on_first_use
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically as write
+from mb2fmu.mechanics.equations import notebook_display_registry
 
 if TYPE_CHECKING:
     from mb2fmu.pipeline.derivation.formulation_and_build_options import BuildOptions, ExportOptions, FormulationOptions

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 import sympy as sm
 
-from mb2fmu import notebook_display_registry
 from mb2fmu.errors import Fault, FormulationError
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.event_definitions import EventDefinition, form_contact_and_latch_events
 from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure, LinkRecursion
 from mb2fmu.mechanics.equations.observable_quantities import (

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.latex import LatexPrinter
 
-from mb2fmu import notebook_display_registry
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 
 DIMENSION, LONG, ROWS = 6, 400, 12

@@ -11,7 +11,7 @@ from typing import Literal
 
 import sympy as sm
 
-from mb2fmu import notebook_display_registry
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
 
 QuantityLetter = Literal[

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
-from mb2fmu import notebook_display_registry
 from mb2fmu.compiler.program.program_result_dependencies import count_operations
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:

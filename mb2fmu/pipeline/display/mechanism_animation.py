@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import notebook_display_registry
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model import Model
 from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load

@@ -7,7 +7,7 @@ import hashlib
 from html import escape
 from typing import TYPE_CHECKING
 
-from mb2fmu import notebook_display_registry
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model import Model
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, RunResult, ValidationOutcome
 from mb2fmu.pipeline.run_and_report import report_pages

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 import mb2fmu.model
-from mb2fmu import notebook_display_registry, robots
+from mb2fmu import robots
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.pipeline.derivation import model_derivation
 from mb2fmu.pipeline.derivation.formulation_and_build_options import FormulationOptions
 from mb2fmu.pipeline.derivation.model_derivation import AnyModel, derive

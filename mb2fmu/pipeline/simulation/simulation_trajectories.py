@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu import notebook_display_registry
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.model.quantity_declarations import DeclaredVariable, Output
 
 if TYPE_CHECKING:

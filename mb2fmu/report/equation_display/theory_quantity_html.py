@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import sympy as sm
 from markupsafe import Markup, escape
 
-from mb2fmu import notebook_display_registry
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import (
     TheoryQuantities,

@@ -9,7 +9,7 @@ import sympy as sm
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from mb2fmu import notebook_display_registry
+from mb2fmu.mechanics.equations import notebook_display_registry
 from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities, TheoryQuantity
 

@@ -33,4 +33,7 @@ def render_record_as_latex(record: object) -> str:
     Raises:
         TypeError: If nobody has registered how records of this class are shown.
     """
+    if _waiting_modules:
+        import_module(_waiting_modules.pop())
+        return render_record_as_latex(record)
     raise TypeError(f"no module registered how {type(record).__name__} is shown as a formula")
