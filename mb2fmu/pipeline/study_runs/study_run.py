@@ -112,7 +112,7 @@ def run_study(
         say(int(store.done.sum()), len(store.done), store.failed)
         try:
             if left:
-                with _open_case_engine(study, content, scheduler, workers, client) as engine:
+                with _open_case_engine(study, content, scheduler, workers, client, len(left)) as engine:
                     store.effort = _run_remaining_cases(engine, store, left, say)
         finally:
             store.flush()
@@ -215,9 +215,9 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 
 @contextmanager
 def _open_case_engine(
-    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
+    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any, cases: int
 ) -> Iterator[StudyWorkerPool]:
-    """Provide the engine that runs the cases; it is removed at the end."""
+    """Provide the engine that runs so many cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
 
@@ -241,7 +241,7 @@ def _open_case_engine(
             finally:
                 engine.close()
             return
-        with connect_dask_workers(scheduler, workers, folder) as made:
+        with connect_dask_workers(scheduler, workers, folder, cases) as made:
             engine = DaskStudyCaseEngine(made, content, study.job, study.cases, own=scheduler == "local")
             try:
                 yield engine

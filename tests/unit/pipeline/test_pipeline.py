@@ -261,7 +261,7 @@ def test_a_study_of_an_fmu_needs_neither_sympy_nor_pandas_nor_all_of_scipy() -> 
         "cases = sample_study_cases('latin-hypercube', [VariedQuantityValues('uniform', (0.0, 1.0))], 5, 0)\n"
         "assert make_arrow_array(cases[:, 0]).to_pylist() == cases[:, 0].tolist()\n"
         "assert make_arrow_array(['', 'ä']).to_pylist() == ['', 'ä']\n"
-        "needless = {'sympy', 'pandas', 'scipy.stats', 'mb2fmu.pipeline.derivation.model_derivation'} & set(sys.modules)\n"
+        "needless = {'sympy', 'pandas', 'scipy.stats', 'mb2fmu.compiler.lowering'} & set(sys.modules)\n"
         "assert not needless, needless\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
