@@ -202,8 +202,8 @@ def connect_dask_workers(scheduler: str, workers: int | None, folder: Path, case
                 "distributed.comm.timeouts.connect": _WORKER_TIMEOUT_S}  # fmt: skip
     with dask.config.set(settings):
         cluster = LocalCluster(
-            n_workers=workers or min(CPU_COUNT, cases), threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0,
-            local_directory=str(folder), silence_logs=logging.CRITICAL,
+            n_workers=workers or min(CPU_COUNT, cases), threads_per_worker=1, processes=True, memory_limit=0,
+            dashboard_address="127.0.0.1:0", local_directory=str(folder), silence_logs=logging.CRITICAL,
         )  # fmt: skip
         with cluster, Client(cluster, set_as_default=False) as client:
             yield client

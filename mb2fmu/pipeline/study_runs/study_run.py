@@ -86,7 +86,7 @@ def run_study(
         folder: For results; made if it is not there.
         scheduler: ``local`` (processes of this machine), ``none`` (in this process), or the address of a scheduler of
             dask.distributed.
-        workers: Of ``local``: how many processes; None: one per processor.
+        workers: Of ``local``: how many processes; None: one per processor, but not more than cases.
         resume: Go on with the study that is in the folder.
         client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
         on_progress: Is notified of progress.
