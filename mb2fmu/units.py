@@ -235,6 +235,7 @@ _EXPONENT_PATTERN = re.compile(
 )
 _MULTIPLICATION_PATTERN = re.compile(r"\s*[*·⋅×]\s*")
 _ADJACENT_PATTERN = re.compile(r"(?<=[A-Za-z0-9)])\s+(?=[A-Za-z(])")
+_NUMBER_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
 _READ_ONLY_SPELLINGS = MappingProxyType({"-": "1", "°": "deg", "°C": "degC", "\u03a9": "Ohm", "\u2126": "Ohm"})
 """Whole texts that can be read in one way only."""
 
@@ -318,6 +319,26 @@ def display_unit_conversion(
             f"{unit.name} ({format_base_units(unit)})"
         )
     return unit.factor / display_unit.factor, (unit.offset - display_unit.offset) / display_unit.factor
+
+
+def parse_value_in_unit(value: float | str, unit: str) -> float:
+    """Return a value as a number in ``unit``: ``2``, ``"2"``, or with its own unit, ``"30 deg"``.
+
+    Raises:
+        ValueError: If it is no finite number, or its unit does not measure what ``unit`` does.
+    """
+    if not isinstance(value, str):
+        number = float(value)
+    elif (match := _NUMBER_PATTERN.match(value)) is None:
+        raise ValueError(f"{value!r} is no number")
+    else:
+        number = float(match[1])
+        if match[2]:
+            factor, offset = display_unit_conversion(unit, match[2])
+            number = (number - offset) / factor
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r} is not finite")
+    return number
 
 
 def format_base_units(unit: UnitOfMeasurement | str) -> str:

@@ -15,7 +15,8 @@ from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import estimate_characteristic_units
-from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
+from mb2fmu.model.value_overrides import OverrideValue
+from mb2fmu.units import parse_value_in_unit
 
 Floats = npt.NDArray[np.float64]
 

@@ -46,9 +46,9 @@ from mb2fmu.model.quantity_declarations import (
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts, get_method_of_joints_method
-from mb2fmu.model.value_overrides import OverrideValue, override_values, parse_value_in_unit
+from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variable_naming import strip_latex
-from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit
+from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit, parse_value_in_unit
 
 __all__ = [
     "DeclaredExperiment",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
@@ -13,7 +11,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredExperiment
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, DeclaredVariable, Input, Parameter, Speed
-from mb2fmu.units import display_unit_conversion
+from mb2fmu.units import parse_value_in_unit
 
 
 class _ModelWithOverridableValues(Protocol):
@@ -27,28 +25,6 @@ class _ModelWithOverridableValues(Protocol):
 
 AnyModel = TypeVar("AnyModel", bound=_ModelWithOverridableValues)
 OverrideValue = float | str
-
-_NUMBER_PATTERN = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*\Z")
-
-
-def parse_value_in_unit(value: OverrideValue, unit: str) -> float:
-    """Return a value as a number in ``unit``: ``2``, ``"2"``, or with its own unit, ``"30 deg"``.
-
-    Raises:
-        ValueError: If it is no finite number, or its unit does not measure what ``unit`` does.
-    """
-    if not isinstance(value, str):
-        number = float(value)
-    elif (match := _NUMBER_PATTERN.match(value)) is None:
-        raise ValueError(f"{value!r} is no number")
-    else:
-        number = float(match[1])
-        if match[2]:
-            factor, offset = display_unit_conversion(unit, match[2])
-            number = (number - offset) / factor
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r} is not finite")
-    return number
 
 
 def override_values(model: AnyModel, values: Mapping[str, OverrideValue]) -> AnyModel:

@@ -119,7 +119,7 @@ def study(
         plan: A TOML file (docs/reference/studies.md), or a mapping of what such a file says.
         folder: For results; made if it is not there.
         scheduler: ``local`` (processes of this machine), ``none`` (this process), or the address of a dask scheduler.
-        workers: Processes of ``local``; None: one per processor.
+        workers: Processes of ``local``; None: one per processor, but not more than cases.
         resume: Go on with the study that is in the folder.
         observer: Is notified of each stage.
 

@@ -16,6 +16,7 @@ from typing import Any
 import dask
 import numpy as np
 import numpy.typing as npt
+from dask.system import CPU_COUNT
 from distributed import Client, LocalCluster, WorkerPlugin, get_worker
 from distributed.client import Future
 from distributed.comm.core import CommClosedError
@@ -174,13 +175,14 @@ def _lost_scheduler_error(error: Exception) -> ToolError:
 
 
 @contextmanager
-def connect_dask_workers(scheduler: str, workers: int | None, folder: Path) -> Iterator[Client]:
+def connect_dask_workers(scheduler: str, workers: int | None, folder: Path, cases: int) -> Iterator[Client]:
     """Return a client of workers.
 
     Args:
         scheduler: ``local``: processes of this machine, which end with the study; else the address of a scheduler.
-        workers: Of ``local``: how many; None: one per processor.
+        workers: Of ``local``: how many; None: one per processor, but not more than cases.
         folder: For what local workers write.
+        cases: How many are to be run.
 
     Raises:
         ToolError: If no scheduler answers.
@@ -200,8 +202,8 @@ def connect_dask_workers(scheduler: str, workers: int | None, folder: Path) -> I
                 "distributed.comm.timeouts.connect": _WORKER_TIMEOUT_S}  # fmt: skip
     with dask.config.set(settings):
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", memory_limit=0,
-            local_directory=str(folder), silence_logs=logging.CRITICAL,
+            n_workers=workers or min(CPU_COUNT, cases), threads_per_worker=1, processes=True, memory_limit=0,
+            dashboard_address="127.0.0.1:0", local_directory=str(folder), silence_logs=logging.CRITICAL,
         )  # fmt: skip
         with cluster, Client(cluster, set_as_default=False) as client:
             yield client

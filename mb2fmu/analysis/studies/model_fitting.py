@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from mb2fmu.analysis.measured_and_fitted_curve import MeasuredAndFittedCurve
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError
@@ -225,7 +225,7 @@ def _estimate_uncertainty(
         *_bound_notes(unknowns, values),
     ]
     words += [NO_NOISE_NOTE] if clean else _nonlinearity_notes(search, values, weights, covariance, blind)
-    intervals = deviations * float(student.ppf(0.975, degrees))
+    intervals = deviations * float(stdtrit(degrees, 0.975))
     return FitResult(
         unknowns, values, deviations, intervals, correlation, rank, noise, tuple(words), search.evaluations
     )

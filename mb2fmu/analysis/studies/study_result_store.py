@@ -33,6 +33,7 @@ from mb2fmu.analysis.studies.trajectory_files import (
     format_trajectories_as_parquet,
     import_pyarrow,
     join_trajectories_as_zarr,
+    make_arrow_array,
 )
 from mb2fmu.errors import AnalysisError, Fault
 from mb2fmu.fmu.package.atomic_publishing import translate_write_errors, write_file_atomically
@@ -204,7 +205,8 @@ class StudyResultStore:
         paths = [whole] if self.complete else sorted((self.folder / PARTS_FOLDER).glob("part-*.parquet"))
         found: dict[int, tuple[list[float], str]] = {}
         for path in paths:
-            columns = pq.read_table(path).to_pydict()
+            with pq.ParquetFile(path) as file:
+                columns = file.read().to_pydict()
             rows = zip(columns["case"], zip(*(columns[name] for name in names), strict=True), columns["message"],
                        strict=True)  # fmt: skip
             found |= {case: (list(values), message) for case, values, message in rows}
@@ -269,7 +271,8 @@ class StudyResultStore:
         fields += [pa.field("message", pa.string())]
         numbers = np.concatenate([study.cases[cases], values], axis=1)
         sink = io.BytesIO()
-        pq.write_table(pa.table([cases, *np.ascontiguousarray(numbers.T), list(messages)], pa.schema(fields)), sink)
+        arrays = [make_arrow_array(column) for column in (cases.astype(np.int64), *numbers.T, messages)]
+        pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), sink)
         return sink.getvalue()
 
     def _write_manifest(self) -> None:

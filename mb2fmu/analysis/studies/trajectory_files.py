@@ -43,8 +43,19 @@ def format_trajectories_as_parquet(
     table = {"case": np.repeat(cases, points), "time": np.tile(job.step * np.arange(points), len(cases))}
     table |= {job.names[place]: paths[:, :, k].ravel() for k, place in enumerate(job.kept)}
     sink = io.BytesIO()
-    pq.write_table(pa.table(table), sink)
+    pq.write_table(pa.Table.from_arrays([make_arrow_array(column) for column in table.values()], list(table)), sink)
     return sink.getvalue()
+
+
+def make_arrow_array(values: npt.NDArray[Any] | Sequence[str]) -> Any:
+    """Return numbers or texts as an Arrow array, from buffers: ``pyarrow.array`` would import pandas first."""
+    pa, _ = import_pyarrow()
+    if isinstance(values, np.ndarray):
+        content = pa.py_buffer(np.ascontiguousarray(values))
+        return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, content])
+    encoded = [text.encode() for text in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 def join_trajectories_as_zarr(study: ResolvedStudy, folder: Path) -> None:
@@ -73,7 +84,8 @@ def join_trajectories_as_zarr(study: ResolvedStudy, folder: Path) -> None:
             for name in names
         }  # fmt: skip
         for path in sorted((folder / TRAJECTORIES_FOLDER).glob("part-*.parquet")):
-            _fill_arrays(arrays, pq.read_table(path), points)
+            with pq.ParquetFile(path) as file:
+                _fill_arrays(arrays, file.read(), points)
         if (
             folder / TRAJECTORIES_ZARR
         ).exists():  # of a run that was cut off before its manifest said that it is complete

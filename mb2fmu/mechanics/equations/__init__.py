@@ -7,7 +7,17 @@ Promises: a record that exists has matching shapes, and uses no symbol before it
 Must not: form equations, which is what ``formulation`` does, or know how they are evaluated.
 """
 
-from mb2fmu.mechanics.equations import latex_display as latex_display  # registers how notebooks show equations
-from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method, Treatment
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mb2fmu.deferred_imports import import_on_first_use
+from mb2fmu.mechanics.equations import notebook_display_registry
+
+if TYPE_CHECKING:
+    from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method, Treatment
 
 __all__ = ["EquationsOfMotion", "Method", "Treatment"]
+
+__getattr__ = import_on_first_use(__name__, {"equations_of_motion": "EquationsOfMotion Method Treatment"})
+notebook_display_registry.import_on_first_display("mb2fmu.mechanics.equations.latex_display")

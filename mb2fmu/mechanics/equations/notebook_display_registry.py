@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from importlib import import_module
+
+_waiting_modules: list[str] = []
+
+
+def import_on_first_display(module: str) -> None:
+    """Let a module that registers functions wait until a record is shown for which nobody has registered one."""
+    _waiting_modules.append(module)
 
 
 @singledispatch
@@ -12,6 +20,9 @@ def render_record_as_html(record: object) -> str:
     Raises:
         TypeError: If nobody has registered how records of this class are shown.
     """
+    if _waiting_modules:
+        import_module(_waiting_modules.pop())
+        return render_record_as_html(record)
     raise TypeError(f"no module registered how {type(record).__name__} is shown in a notebook")
 
 
@@ -22,4 +33,7 @@ def render_record_as_latex(record: object) -> str:
     Raises:
         TypeError: If nobody has registered how records of this class are shown.
     """
+    if _waiting_modules:
+        import_module(_waiting_modules.pop())
+        return render_record_as_latex(record)
     raise TypeError(f"no module registered how {type(record).__name__} is shown as a formula")

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from mb2fmu import visualization
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.model.experiment_defaults import DEFAULT_STEP_COUNT, DEFAULT_STOP_S, DEFAULT_TOLERANCE
-from mb2fmu.model.value_overrides import OverrideValue, parse_value_in_unit
+from mb2fmu.model.value_overrides import OverrideValue
 from mb2fmu.pipeline.simulation.input_signals import InputSignal, InputValue, read_input_signals
 from mb2fmu.pipeline.simulation.simulation_times import choose_stop_time_and_step
 from mb2fmu.pipeline.simulation.simulation_trajectories import FmuSimulation, SimulationStoppedError
+from mb2fmu.units import parse_value_in_unit
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable

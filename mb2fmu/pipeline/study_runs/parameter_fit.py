@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import Akima1DInterpolator, PPoly
 
 from mb2fmu import analysis
 from mb2fmu.analysis.measured_and_fitted_curve import MeasuredAndFittedCurve
@@ -226,6 +225,8 @@ def _interpolate_input(time: Floats, values: Floats, between: InputInterpolation
     Before the first row with a value it has that one, after the last the last. Source: H. Akima, J. ACM 17 (1970)
     589-602.
     """
+    from scipy.interpolate import Akima1DInterpolator, PPoly
+
     known = np.isfinite(values)
     time, values = time[known], values[known]
     if len(time) == 1:

@@ -25,14 +25,12 @@ from mb2fmu.analysis.studies.study_plan import StudyPlan, Value, is_study_target
 from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE, SUMMARY_FILE, StudyResultStore
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
-from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
-from mb2fmu.pipeline.derivation.model_derivation import derive
-from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_input_signals
 from mb2fmu.report.figures.figure_style import check_figure_packages
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
+    from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
     from mb2fmu.validation.data.validation_data_tables import ValidationDataTable
     from mb2fmu.validation.runs.fmu_description import FmuDescription
 
@@ -88,7 +86,7 @@ def run_study(
         folder: For results; made if it is not there.
         scheduler: ``local`` (processes of this machine), ``none`` (in this process), or the address of a scheduler of
             dask.distributed.
-        workers: Of ``local``: how many processes; None: one per processor.
+        workers: Of ``local``: how many processes; None: one per processor, but not more than cases.
         resume: Go on with the study that is in the folder.
         client: A ``distributed.Client`` that is there already, instead of ``scheduler``.
         on_progress: Is notified of progress.
@@ -114,7 +112,7 @@ def run_study(
         say(int(store.done.sum()), len(store.done), store.failed)
         try:
             if left:
-                with _open_case_engine(study, content, scheduler, workers, client) as engine:
+                with _open_case_engine(study, content, scheduler, workers, client, len(left)) as engine:
                     store.effort = _run_remaining_cases(engine, store, left, say)
         finally:
             store.flush()
@@ -191,6 +189,8 @@ def _load_study_fmu(
         except OSError as error:
             raise AnalysisError("the plan cannot be used:", [Fault(error.strerror or str(error), str(path))]) from error
     from mb2fmu import validation
+    from mb2fmu.fmu.package.fmu_archive import make_fmu_archive
+    from mb2fmu.pipeline.derivation.model_derivation import derive
     from mb2fmu.pipeline.fmu_build.fmu_assembly import build
 
     source = path if path.exists() else Path(plan.source)  # the name of a model that comes with mb2fmu
@@ -215,9 +215,9 @@ def _make_input_signals(given: Mapping[str, Value], units: Mapping[str, str], st
 
 @contextmanager
 def _open_case_engine(
-    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any
+    study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any, cases: int
 ) -> Iterator[StudyWorkerPool]:
-    """Provide the engine that runs the cases; it is removed at the end."""
+    """Provide the engine that runs so many cases; it is removed at the end."""
     from mb2fmu.fmu.package.atomic_publishing import write_file_tree
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
 
@@ -241,7 +241,7 @@ def _open_case_engine(
             finally:
                 engine.close()
             return
-        with connect_dask_workers(scheduler, workers, folder) as made:
+        with connect_dask_workers(scheduler, workers, folder, cases) as made:
             engine = DaskStudyCaseEngine(made, content, study.job, study.cases, own=scheduler == "local")
             try:
                 yield engine

@@ -200,7 +200,7 @@ def _load_component(
     system: CoupledSystem, declared: DeclaredSystemComponent, folder: Path, observer: StageObserver | None
 ) -> FmuComponent:
     """Read a component's unit; export it into `folder` first unless its source is an FMU."""
-    from mb2fmu.pipeline import export
+    from mb2fmu.pipeline.run_and_report.model_export_and_run import export
 
     name = declared.name
     source = _locate_source(declared.source, system)
@@ -441,7 +441,9 @@ def _integrate_states(
     found, last = [x0], None
     for leg in legs:
         span = (float(leg[0]), float(leg[-1]))
-        first = None if last is None else min(last, span[1] - span[0])
+        length = span[1] - span[0]
+        # Legs are equal but for round-off, which is no step of its own.
+        first = None if last is None else last if last < (1.0 - _GRID_TOLERANCE) * length else length
         solution = solve_ivp(
             f, span, found[-1], method=method, rtol=tolerance, atol=tolerance, first_step=first,
             t_eval=leg if stiff else None,

@@ -156,9 +156,7 @@ def format_audit_rules_as_markdown() -> str:
 
 def render_audit_page(result: AuditResult) -> bytes:
     """Return one self-contained HTML document in UTF-8."""
-    from mb2fmu.report.pages.page_rendering import (  # brings what pages of validations need, as SymPy
-        render_html_document,
-    )
+    from mb2fmu.report.pages.page_rendering import render_html_document
 
     found: dict[str, list[AuditFinding]] = {each: [] for each in SEVERITIES}
     for each in result.findings:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
 from mb2fmu.fmu.packaged_templates import make_template_environment
-from mb2fmu.report.pages.report_page_records import ReportPageContent
 from mb2fmu.report.sections.report_tooltips import EXPLANATIONS, add_tooltips
 from mb2fmu.visualization.three_js import THREE_JS_LICENCE
+
+if TYPE_CHECKING:
+    from mb2fmu.report.pages.report_page_records import ReportPageContent
 
 
 def render_page_template(page: ReportPageContent) -> bytes:

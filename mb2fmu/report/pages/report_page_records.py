@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 from markupsafe import Markup
 
-from mb2fmu.report.equation_display.equation_html import EquationHtmlBlock
-from mb2fmu.report.figures.svg_chart import LineStyle
-from mb2fmu.visualization import AnimationPageElement
-
 if TYPE_CHECKING:
+    from mb2fmu.report.equation_display.equation_html import EquationHtmlBlock
+    from mb2fmu.report.figures.svg_chart import LineStyle
     from mb2fmu.validation.validation_result import ValidationVerdict
+    from mb2fmu.visualization import AnimationPageElement
 
 _META_NAME_PREFIX = "mb2fmu:"
 _META_NAMES = ("model", "verdict", "unit", "core")

@@ -127,13 +127,16 @@ class AlgebraicLoopSolver:
                 )
         return derivatives
 
-    def make_consistent(self) -> None:
+    def make_consistent(self, *, outputs_are_read: bool = False) -> None:
         """Make all inputs and outputs agree at this instant.
+
+        Args:
+            outputs_are_read: The outputs ``y`` were read after the inputs ``u`` were set, as after a step.
 
         Raises:
             SlaveError: If a loop has no solution near the present values.
         """
-        for component in range(len(self._slaves)):
+        for component in range(0 if outputs_are_read else len(self._slaves)):
             self._slaves[component].write_inputs(self.u[self._inputs_of[component]])
             self.read_outputs(component)
         for group, is_loop in zip(self._levels.groups, self._levels.loops, strict=True):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,7 @@ class SystemStepper:
         self._fed_inputs = [self.loop_solver.inputs_fed_by(component) for component in range(len(slaves))]
         self._past_points: list[tuple[float, Floats]] = []
         self._delays = DelayedConnections(wiring)
+        self._is_delayed_input = np.isin(np.arange(len(wiring.inputs)), self._delays.target_inputs)
         self._input_scale = np.zeros(len(wiring.inputs))
         self._jacobian: tuple[tuple[float, int], Floats] | None = None
         self._next_event_time: float = np.inf
@@ -248,9 +250,8 @@ class SystemStepper:
 
     def _iterate_step(self, size: float, states: list[Any] | None) -> AcceptedCommunicationStep:
         """Step all components, and repeat until the inputs at the end agree; stop early where a component did."""
-        predicted = input_polynomial_operations.evaluate_input_polynomials(
-            self._extrapolate_inputs(size, None, None), size
-        )
+        extrapolated = self._extrapolate_inputs(size)
+        predicted = input_polynomial_operations.evaluate_input_polynomials(extrapolated, size)
         end_inputs: Floats | None = None
         last_change, iteration, final_outputs = np.inf, 0, self.loop_solver.y
         self._initial_outputs = self.loop_solver.y.copy()
@@ -258,7 +259,7 @@ class SystemStepper:
         for iteration in range(1, self._stepping.passes + 1):
             if iteration > 1:
                 self._restore_components(states)
-            polynomials, reached_size, event = self._step_components(size, end_inputs)
+            polynomials, reached_size, event = self._step_components(size, extrapolated, end_inputs)
             if self._ended_early(reached_size, size):
                 final_outputs = self.loop_solver.y.copy()
                 return AcceptedCommunicationStep(
@@ -267,7 +268,8 @@ class SystemStepper:
                 )  # fmt: skip
             linked_inputs = self.loop_solver.evaluate_links(np.arange(len(self._input_scale))) if uses_newton else None
             final_outputs = self.loop_solver.y.copy()
-            self._call(self.loop_solver.make_consistent)
+            # Where a component stopped at an event it has not been given the inputs of the end.
+            self._call(partial(self.loop_solver.make_consistent, outputs_are_read=not event))
             self._input_scale = np.maximum(self._input_scale, np.abs(self.loop_solver.u))
             assumed_inputs = input_polynomial_operations.evaluate_input_polynomials(polynomials, size)
             last_change = self._relative_change(self.loop_solver.u - assumed_inputs)
@@ -276,7 +278,7 @@ class SystemStepper:
             end_inputs = self.loop_solver.u.copy()
             if linked_inputs is not None:
                 end_inputs = assumed_inputs + self._compute_newton_correction(
-                    size, assumed_inputs, linked_inputs, states
+                    size, extrapolated, assumed_inputs, linked_inputs, states
                 )
         extrapolation_error = self._relative_change(self.loop_solver.u - predicted)
         return AcceptedCommunicationStep(
@@ -284,16 +286,18 @@ class SystemStepper:
             final_outputs,
         )  # fmt: skip
 
-    def _step_components(self, size: float, end_inputs: Floats | None) -> tuple[Floats, float, bool]:
+    def _step_components(
+        self, size: float, extrapolated: Floats, end_inputs: Floats | None
+    ) -> tuple[Floats, float, bool]:
         """Step all components once; return the input polynomials, the shortest step, and whether there is an event."""
         known_ends = np.full(len(self._input_scale), end_inputs is not None)
         target_inputs = np.zeros(len(self._input_scale)) if end_inputs is None else end_inputs.copy()
-        polynomials = self._extrapolate_inputs(size, target_inputs, known_ends)
+        polynomials = self._lead_to_known_ends(size, extrapolated, target_inputs, known_ends)
         reached_size, event = size, False
-        for component in self._sequence:
+        for place, component in enumerate(self._sequence):
             component_inputs = self.loop_solver.input_indices(component)
-            if self._stepping.method == "gauss-seidel" and not self._stepping.jacobian:
-                polynomials[component_inputs] = self._extrapolate_inputs(size, target_inputs, known_ends)[
+            if place and self._stepping.method == "gauss-seidel" and not self._stepping.jacobian:
+                polynomials[component_inputs] = self._lead_to_known_ends(size, extrapolated, target_inputs, known_ends)[
                     component_inputs
                 ]
             if self._wiring.bonds and not self._stepping.order:  # a held input may jump at the beginning
@@ -318,30 +322,42 @@ class SystemStepper:
                 target_inputs[fed_inputs], known_ends[fed_inputs] = self.loop_solver.evaluate_links(fed_inputs), True
         return polynomials, reached_size, event
 
-    def _extrapolate_inputs(
-        self, size: float, end_inputs: Floats | None, known_ends: npt.NDArray[np.bool_] | None
-    ) -> Floats:
-        """Return the inputs' polynomials: through past points, or through past points and the known end."""
-        order = self._stepping.order
-        past_points = input_polynomial_operations.select_interpolation_points(self._past_points, size)[-(order + 1) :]
+    def _extrapolate_inputs(self, size: float) -> Floats:
+        """Return the inputs' polynomials through past points; they are the same in all passes of a step."""
+        past_points = self._select_past_points(size, self._stepping.order + 1)
         times = [time - self.time for time, _ in past_points]
         extrapolated = input_polynomial_operations.fit_input_polynomials(
             times, np.array([inputs for _, inputs in past_points])
         )
         if self._delays.target_inputs.size:
             extrapolated[self._delays.target_inputs] = self._delays.input_polynomials(self.time, size)
-        if end_inputs is None or known_ends is None or not known_ends.any():
-            return extrapolated
-        known_ends = known_ends & ~np.isin(np.arange(len(known_ends)), self._delays.target_inputs)
-        past_points = past_points[len(past_points) - order :] if order else []
+        return extrapolated
+
+    def _select_past_points(self, size: float, count: int) -> list[tuple[float, Floats]]:
+        """Return the newest past points that are far enough apart, at most so many."""
+        points = input_polynomial_operations.select_interpolation_points(self._past_points, size)
+        return points[max(len(points) - count, 0) :]
+
+    def _lead_to_known_ends(
+        self, size: float, extrapolated: Floats, end_inputs: Floats, known_ends: npt.NDArray[np.bool_]
+    ) -> Floats:
+        """Return the inputs' polynomials: through past points and the end where it is known, else ``extrapolated``."""
+        if not known_ends.any():
+            return extrapolated.copy()
+        past_points = self._select_past_points(size, self._stepping.order)
         times = [*(time - self.time for time, _ in past_points), size]
         interpolated = input_polynomial_operations.fit_input_polynomials(
             times, np.array([*(inputs for _, inputs in past_points), end_inputs])
         )
-        return np.where(known_ends[:, None], interpolated, extrapolated)
+        return np.where((known_ends & ~self._is_delayed_input)[:, None], interpolated, extrapolated)
 
     def _compute_newton_correction(
-        self, size: float, assumed_inputs: Floats, linked_inputs: Floats, states: list[Any] | None
+        self,
+        size: float,
+        extrapolated: Floats,
+        assumed_inputs: Floats,
+        linked_inputs: Floats,
+        states: list[Any] | None,
     ) -> Floats:
         """Return the change of inputs at the end for u = L y(u), by the interface Jacobian from differences."""
         jacobian_key = (
@@ -352,12 +368,14 @@ class SystemStepper:
             ),
         )
         if self._jacobian is None or self._jacobian[0] != jacobian_key:
-            self._jacobian = jacobian_key, self._compute_interface_jacobian(size, assumed_inputs, states)
+            self._jacobian = jacobian_key, self._compute_interface_jacobian(size, extrapolated, assumed_inputs, states)
         return np.asarray(
             np.linalg.solve(np.eye(len(assumed_inputs)) - self._jacobian[1], linked_inputs - assumed_inputs)
         )
 
-    def _compute_interface_jacobian(self, size: float, assumed_inputs: Floats, states: list[Any] | None) -> Floats:
+    def _compute_interface_jacobian(
+        self, size: float, extrapolated: Floats, assumed_inputs: Floats, states: list[Any] | None
+    ) -> Floats:
         """Return d(L y at the end)/d(u at the end); each component steps from t_n once per input, and once more."""
         input_count = len(assumed_inputs)
         jacobian = np.zeros((input_count, input_count))
@@ -369,9 +387,9 @@ class SystemStepper:
                 end_inputs = assumed_inputs.copy()
                 if perturbed_input is not None:
                     end_inputs[perturbed_input] += _RELATIVE_INCREMENT * max(1.0, self._input_scale[perturbed_input])
-                polynomials = self._extrapolate_inputs(size, end_inputs, np.ones(input_count, dtype=bool))[
-                    component_inputs
-                ]
+                polynomials = self._lead_to_known_ends(
+                    size, extrapolated, end_inputs, np.ones(input_count, dtype=bool)
+                )[component_inputs]
                 self._call(slave.restore_state, states[component], component=component)
                 self._call(slave.do_step, self.time, size, polynomials, component=component)
                 self._call(self.loop_solver.read_outputs, component, component=component)

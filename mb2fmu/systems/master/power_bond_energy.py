@@ -149,4 +149,4 @@ def _evaluate_signal(signal: PowerBondVariable, inputs: Floats, outputs: Floats,
         if signal.rate
         else input_polynomial_operations.evaluate_input_polynomials
     )
-    return np.array([signal.factor * evaluate(polynomials, float(point))[0] for point in points])
+    return signal.factor * evaluate(polynomials, points)

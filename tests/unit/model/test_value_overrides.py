@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import mb2fmu
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load
-from mb2fmu.model.value_overrides import parse_value_in_unit
 from mb2fmu.model.variable_naming import strip_latex
+from mb2fmu.units import parse_value_in_unit
 
 CART_POLE = Path(__file__).parents[3] / "models" / "cart_pole.py"
 

@@ -29,7 +29,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
     separate_formulation_and_build_options,
 )
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.pipeline.run_and_report import report_pages
+from mb2fmu.pipeline.run_and_report import model_export_and_run, report_pages
 
 
 def pendulum() -> mb2fmu.Model:
@@ -230,24 +230,39 @@ LATE_IMPORTS = (
     ),
     *("mb2fmu.report.pages", "mb2fmu.systems", "mb2fmu.validation"),
 )
-"""What importing the pipeline does not bring: it is imported by the command that uses it, when it uses it."""
+"""What ``run`` does not bring before it is called: it is imported when it is used."""
 
 
 def test_import_costs_nothing_until_a_name_is_used() -> None:
     code = (
-        "import sys, mb2fmu, mb2fmu.report\n"
+        "import sys, mb2fmu, mb2fmu.pipeline, mb2fmu.report\n"
         "heavy = {'sympy', 'numpy', 'scipy', 'fmpy', 'lxml', 'click', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
         "mb2fmu.Mb2FmuError\n"
         "assert 'sympy' not in sys.modules\n"
         "mb2fmu.Model\n"
         "assert 'sympy' in sys.modules and 'fmpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
-        "import mb2fmu.pipeline\n"
+        "mb2fmu.pipeline.run\n"
         f"early = set({LATE_IMPORTS!r}) & set(sys.modules)\n"
         "assert not early, early\n"
         "mb2fmu.report.render_fmu_description_page, mb2fmu.export\n"  # what an export needs is none of the validation's
         "validation = {'mb2fmu.validation', 'mb2fmu.audit', 'fmpy', 'rich'} & set(sys.modules)\n"
         "assert not validation, validation\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_study_of_an_fmu_needs_neither_sympy_nor_pandas_nor_all_of_scipy() -> None:
+    code = (
+        "import sys\n"
+        "from mb2fmu.analysis.studies.resolved_study_plan import VariedQuantityValues, sample_study_cases\n"
+        "from mb2fmu.analysis.studies.trajectory_files import make_arrow_array\n"
+        "from mb2fmu.pipeline.study_runs import study_run, study_summary\n"
+        "cases = sample_study_cases('latin-hypercube', [VariedQuantityValues('uniform', (0.0, 1.0))], 5, 0)\n"
+        "assert make_arrow_array(cases[:, 0]).to_pylist() == cases[:, 0].tolist()\n"
+        "assert make_arrow_array(['', 'ä']).to_pylist() == ['', 'ä']\n"
+        "needless = {'sympy', 'pandas', 'scipy.stats', 'mb2fmu.compiler.lowering'} & set(sys.modules)\n"
+        "assert not needless, needless\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
@@ -282,11 +297,10 @@ def test_a_stage_leaves_the_garbage_collector_alone():
 
 def test_the_pipeline_reads_as_one_page():
     """What follows the imports, but for docstrings."""
-    text = Path(pipeline.__file__).read_text(encoding="utf-8")
-    lines = text.splitlines()
+    text = Path(model_export_and_run.__file__).read_text(encoding="utf-8")
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     documented = sum((first := node.body[0]).end_lineno - first.lineno + 1 for node in functions)
-    assert len(lines) - lines.index("__all__ = [") - documented <= 65
+    assert len(text.splitlines()) - functions[0].lineno - documented <= 60
 
 
 def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:

@@ -242,7 +242,7 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(falli
     here = run_study(calmly, tmp_path / "here", scheduler="none")
     plan = plan_of(falling, tmp_path, rows)
     killed: list[int] = []
-    with connect_dask_workers("local", 2, tmp_path) as client:
+    with connect_dask_workers("local", 2, tmp_path, 100) as client:
 
         def report_progress(done: int, _n: int, _failed: int) -> None:
             if done > 20 and not killed and client.nthreads():
@@ -278,7 +278,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
     plan = plan_of(falling, tmp_path, rows)
     here = run_study(plan, tmp_path / "here", scheduler="none")
     killed: list[int] = []
-    with connect_dask_workers("local", 1, tmp_path) as client:
+    with connect_dask_workers("local", 1, tmp_path, 100) as client:
 
         def report_progress(done: int, _n: int, _failed: int) -> None:
             if done and not killed:
@@ -295,7 +295,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
 
 def test_a_worker_that_is_killed_while_it_gets_the_fmu_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
-    with connect_dask_workers("local", 1, tmp_path) as client:
+    with connect_dask_workers("local", 1, tmp_path, 100) as client:
         register, killed = client.register_plugin, []
 
         def killing(*given: object, **named: object) -> object:

@@ -81,7 +81,7 @@ def test_an_output_of_an_old_input_gives_the_three_times_larger_error() -> None:
     march.initialize()
     closing = march.loop_solver
 
-    def stale() -> None:
+    def stale(**_: bool) -> None:
         closing.u[:] = closing.evaluate_links(np.arange(2))
         for k, slave in enumerate(march._slaves):
             slave.write_inputs(closing.u[closing.input_indices(k)])
