@@ -7,13 +7,13 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import ball
 import pytest
+from kept_compilations import compile_files
 from representatives import by_night
 
 from mb2fmu.audit import audit, audit_run
@@ -52,7 +52,7 @@ def for_windows(version: int, folder: Path, old: str = "", new: str = "") -> Pat
         "-w",
     ]
     command += [f"-I{ball.HEADERS}", f"ball{version}.c", "-o", "ball.dll"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    compile_files(folder, command)
     members = ball.contents(version)
     del members[ball.BINARIES[version]]
     return ball.pack({**members, WINDOWS[version]: (folder / "ball.dll").read_bytes()}, folder / "ball.fmu")
