@@ -6,12 +6,12 @@ import ctypes
 import dataclasses
 import importlib.util
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from kept_compilations import compile_files
 
 from mb2fmu.compiler.derivatives.derivative_entry_points import (
     DIFFERENTIATED_ENTRIES,
@@ -98,10 +98,7 @@ def compile_library(compiler: str, folder: Path, text: str, flags: list[str], *m
         str(folder / "harness.c"),
         *(str(folder / name) for name in more),
     ]
-    done = subprocess.run(
-        [*command, "-o", str(library), "-lm"], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    compile_files(folder, [*command, "-o", str(library), "-lm"], time_limit=600)
     return library
 
 

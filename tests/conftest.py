@@ -8,7 +8,9 @@ the tests it is given, brings their lines up to date.
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
+import platform
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
@@ -39,6 +41,18 @@ gc.set_threshold(20_000, 20, 20)
 
 # Tests that call zig themselves take what FMUs are built with: for Windows alone zig builds a minute and more.
 os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache_folder() / "zig"))
+
+
+def processor() -> str:
+    """A name for processors of the same instructions."""
+    described = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
+    flags = next((line for line in described.splitlines() if line.startswith(("flags", "Features"))), "")
+    return hashlib.sha256(f"{platform.machine()} {platform.processor()} {flags}".encode()).hexdigest()[:16]
+
+
+# JAX keeps what it has compiled, which takes most of its tests' time: for this processor alone.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder() / "tests" / f"jax-{processor()}"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 SLOW = Path(__file__).with_name("slow_tests.txt")
 LIMIT = 0.3

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from kept_compilations import compile_files
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
@@ -68,21 +69,9 @@ class Values:
 def compile_c(folder: Path, output: str, *more: str) -> Path:
     """Compile the files of the C target; return what comes out."""
     sources = sorted(path.name for path in folder.glob("*.c"))
-    command = [
-        sys.executable,
-        "-m",
-        "ziglang",
-        "cc",
-        *C_OPTIONS,
-        *more,
-        *sources,
-        "-nostdlib",
-        "-lc",
-        "-lm",
-        "-o",
-        output,
-    ]
-    subprocess.run(command, cwd=folder, check=True, timeout=300)
+    libraries = ["-nostdlib", "-lc", "-lm"]
+    command = [sys.executable, "-m", "ziglang", "cc", *C_OPTIONS, *more, *sources, *libraries, "-o", output]
+    compile_files(folder, command)
     return folder / output
 
 
@@ -149,7 +138,7 @@ def fortran_command(folder: Path, name: str, memory: int) -> list[str]:
     options = ["-std=f2008", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-unused-dummy-argument"]
     options += ["-Wno-unused-function", "-fcheck=all", "-O1", "-ffp-contract=off"]
     command = ["gfortran", *options, f"{name}.f90", "driver.f90", "-o", "driver"]
-    subprocess.run(command, cwd=folder, check=True, timeout=600)
+    compile_files(folder, command, time_limit=600)
     return [str(folder / "driver")]
 
 
@@ -208,7 +197,7 @@ def csharp_command(folder: Path, name: str, memory: int) -> list[str]:
     text = CSHARP_DRIVER.format(name=name, memory=declared, m=", m" if memory else "")
     (folder / "Driver.cs").write_text(text, encoding="utf-8")
     command = ["mcs", "-warn:4", "-warnaserror", f"{name}.cs", "Driver.cs", "-out:driver.exe"]
-    subprocess.run(command, cwd=folder, check=True, timeout=600)
+    compile_files(folder, command, time_limit=600)
     return ["mono", str(folder / "driver.exe")]
 
 

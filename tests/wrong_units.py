@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from kept_compilations import compile_files
 
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
@@ -40,7 +41,7 @@ def changed_unit(build: FmuBuildResult, path: Path, edits: Mapping[str, tuple[st
     compiler = [shutil.which("gcc") or ""] if shutil.which("gcc") else [sys.executable, "-m", "ziglang", "cc"]
     flags = ["-shared", "-fPIC", "-O0", "-w", "-ffp-contract=off", "-fvisibility=hidden", "-Wl,-Bsymbolic"]
     command = [*compiler, *flags, "-DDISABLE_PREFIX", *units, "-o", "unit.so", "-lm"]
-    subprocess.run(command, cwd=folder / "sources", check=True, timeout=300)
+    compile_files(folder / "sources", command)
     binary = next(name for name in members if name.startswith("binaries/"))
     package.write_fmu_archive(InMemoryFileTree(members | {binary: (folder / "sources" / "unit.so").read_bytes()}), path)
     return path

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conformance.tools import driver
+from kept_compilations import compile_files
 
 from mb2fmu import model
 from mb2fmu.compiler import evaluation, lowering
@@ -57,9 +58,7 @@ def compiled(sources: InMemoryFileTree, folder: Path, *flags: str) -> None:
     for path in sources:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(sources[path])
-    command = [*COMPILER, *flags]
-    done = subprocess.run(command, cwd=folder / "sources", capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    compile_files(folder / "sources", [*COMPILER, *flags])
 
 
 @pytest.mark.parametrize("loading", ["local", "global"])
@@ -152,8 +151,7 @@ def test_fmus_of_source_code_link_into_one_program(pendulum, tmp_path):
     main = "\n".join(["#include <stdio.h>", *declared, "int main(void)", "{", *calls, "return 0;", "}", ""])
     (tmp_path / "main.c").write_text(main)
     command = [*COMPILER, "main.c", *map(str, objects), "-lm", "-o", "main"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    compile_files(tmp_path, command)
     program = [str(tmp_path / "main")]
     said = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True).stdout.split()
     found = [float(line) for line in said]
@@ -201,8 +199,7 @@ def test_one_fmu_twice_with_prefixes_of_the_builder(pendulum, tmp_path, fmi):
     main = "\n".join(["#include <stdio.h>", *declared, "int main(void)", "{", *said, "return 0;", "}", ""])
     (tmp_path / "main.c").write_text(main)
     command = [*COMPILER, "main.c", *map(str, objects), "-lm", "-o", "main"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    compile_files(tmp_path, command)
     found = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, timeout=60, check=True).stdout
     assert len(set(found.split())) == 1
     assert float(found.split()[0]) != -1.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import atexit
 import functools
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import fmpy
+from kept_compilations import compile_files
 
 HERE = Path(__file__).parent
 RUNTIME = Path(__file__).parents[2] / "mb2fmu/fmu/emit_c/runtime"
@@ -59,9 +59,10 @@ def build(
     Warnings are errors; what the compiler says is in the exception.
     """
     command = compilers()[compiler or ("gcc" if "gcc" in compilers() else "zig")]
-    target = scratch() / f"{model}{len(list(scratch().iterdir()))}{'' if driver else '.so'}"
+    target = Path(tempfile.mkdtemp(dir=scratch())) / (model if driver else f"{model}.so")
     kind = [str(HERE / driver), "-lpthread", "-ldl"] if driver else ["-shared", "-Wl,-Bsymbolic"]
-    subprocess.run(
+    compile_files(
+        target.parent,
         [
             *command,
             *STRICT,
@@ -77,9 +78,5 @@ def build(
             "-o",
             str(target),
         ],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=300,
     )
     return target

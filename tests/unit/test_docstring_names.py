@@ -6,13 +6,24 @@ import ast
 import builtins
 import json
 import re
-from collections.abc import Iterator
-from functools import cache
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pytest
 from sympy.physics import mechanics
 
-PACKAGE = Path(__file__).parents[2] / "mb2fmu"
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+from code_size import parse_modules, walk_statements  # noqa: E402 - a script, not a package
+
+PACKAGE = ROOT / "mb2fmu"
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """All modules, each read once."""
+    return parse_modules(PACKAGE)
 
 
 def documented(docstring: str) -> Iterator[str]:
@@ -46,9 +57,9 @@ def members(node: ast.ClassDef, classes: dict[str, list[ast.ClassDef]]) -> set[s
     return found
 
 
-def unknown_names(sources: list[str]) -> list[str]:
+def unknown_names(modules: Iterable[ast.Module]) -> list[str]:
     """Return ``owner: name`` of each documented name that its owner does not have."""
-    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    nodes = [node for module in modules for node in walk_statements(module)]
     classes: dict[str, list[ast.ClassDef]] = {}
     for node in nodes:
         if isinstance(node, ast.ClassDef):
@@ -63,14 +74,14 @@ def unknown_names(sources: list[str]) -> list[str]:
     return found
 
 
-def test_docstrings_document_names_that_exist() -> None:
-    assert unknown_names([path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]) == []
+def test_docstrings_document_names_that_exist(trees: dict[Path, ast.Module]) -> None:
+    assert unknown_names(trees.values()) == []
 
 
 def test_a_name_that_does_not_exist_is_found() -> None:
     text = 'def f(a):\n    """Return a.\n\n    Args:\n        a: One.\n            b: no name.\n        c: None."""\n'
     fields = 'class C:\n    """Data.\n\n    Attributes:\n        x, y: Numbers.\n    """\n\n    x: int\n'
-    assert unknown_names([text, fields]) == ["f: c", "C: y"]
+    assert unknown_names(map(ast.parse, (text, fields))) == ["f: c", "C: y"]
 
 
 WORD = re.compile(r"[A-Za-z_]\w+")
@@ -79,17 +90,16 @@ EXAMPLES = {"AddLoop", "DoublePendulum", "cart_ixx", "lower_stop", "upper_stop"}
 SUFFIXES = {".c", ".h", ".toml", ".jinja", ".js", ".css"}
 
 
-@cache
-def docstrings(source: str) -> tuple[ast.Constant, ...]:
+def docstrings(module: ast.Module) -> list[ast.Constant]:
     """Return the strings that stand as statements."""
-    statements = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
-    return tuple(value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str))
+    statements = (node.value for node in walk_statements(module) if isinstance(node, ast.Expr))
+    return [value for value in statements if isinstance(value, ast.Constant) and isinstance(value.value, str)]
 
 
-def written_names(source: str) -> set[str]:
+def written_names(source: str, module: ast.Module) -> set[str]:
     """Return names and words of a module, without those of its docstrings."""
     lines = source.splitlines()
-    for each in docstrings(source):
+    for each in docstrings(module):
         lines[each.lineno - 1 : each.end_lineno] = [""] * (each.end_lineno - each.lineno + 1)
     return set(WORD.findall("\n".join(lines)))
 
@@ -101,10 +111,10 @@ def is_name_of_code(word: str) -> bool:
     return bool(camel) or (len(parts) > 1 and all(len(part) > 1 and part.islower() for part in parts))
 
 
-def stale_names(source: str, known: set[str]) -> list[str]:
+def stale_names(module: ast.Module, known: set[str]) -> list[str]:
     """Return names in literals and roles of docstrings, and errors under ``Raises``, that nothing is called."""
     found = []
-    for text in (each.value for each in docstrings(source)):
+    for text in (each.value for each in docstrings(module)):
         words = [word for literal in re.findall(r"``([^`]+)``", text) for word in WORD.findall(literal)]
         found += [word for word in words if is_name_of_code(word) and word not in known]
         roles = [role.rpartition(".")[2] for role in re.findall(r":\w+:`[~.!]?([\w.]+)`", text)]
@@ -114,21 +124,22 @@ def stale_names(source: str, known: set[str]) -> list[str]:
     return found
 
 
-def test_docstrings_name_what_exists() -> None:
+def test_docstrings_name_what_exists(trees: dict[Path, ast.Module]) -> None:
     """After a rename a docstring still has the old name; where that is nobody's now, it is found."""
     known = {*EXAMPLES, *vars(builtins), *vars(mechanics), *vars(mechanics.Point), *vars(mechanics.ReferenceFrame)}
     for folder in ("docs", "models", "scripts", "tests"):
         known |= {path.stem for path in (PACKAGE.parent / folder).rglob("*")}
-    sources = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
     for path in PACKAGE.rglob("*"):
         known |= {path.stem, path.name}
         if path.suffix in SUFFIXES:
             known |= set(WORD.findall(path.read_text(encoding="utf-8")))
-    known = known.union(*map(written_names, sources.values()))
-    stale = {path.name: names for path, source in sources.items() if (names := stale_names(source, known))}
+    for path, module in trees.items():
+        known |= written_names(path.read_text(encoding="utf-8"), module)
+    stale = {path.name: names for path, module in trees.items() if (names := stale_names(module, known))}
     assert not stale, json.dumps(stale)
 
 
 def test_a_stale_name_is_found() -> None:
     text = '"""See ``old_name``, :class:`OldName`, ``N_C_B``.\n\nRaises:\n    OldError: Never.\n"""\nold_names = 1\n'
-    assert stale_names(text, written_names(text)) == ["old_name", "OldName", "OldError"]
+    module = ast.parse(text)
+    assert stale_names(module, written_names(text, module)) == ["old_name", "OldName", "OldError"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import textwrap
 from copy import deepcopy
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 
@@ -169,6 +170,7 @@ def _draw_name_card(interface: FmuInterface, text: str) -> str:
 """
 
 
+@lru_cache(64)  # about 0.1 s each, the same for both FMI versions of a model and for one that is built again
 def rasterize_svg(drawing: bytes, width: int) -> bytes:
     """Return the drawing as PNG, ``width`` pixels wide."""
     import resvg_py

@@ -5,7 +5,7 @@ They are plain data; how notebooks show them is registered by ``notebook_display
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
@@ -71,6 +71,7 @@ class DerivationResult:
     timings: tuple[StageTime, ...]
     why: str = ""
     treated: str = ""
+    _with_nominals: list[DeclaredModelContent] = field(default_factory=list, init=False, compare=False)
 
     def __repr__(self) -> str:
         """Return a line: the model, its states, its formulation."""
@@ -80,6 +81,14 @@ class DerivationResult:
     def _repr_latex_(self) -> str:
         """Return the equations, for notebooks."""
         return notebook_display_registry.render_record_as_latex(self.equations)
+
+    def add_nominal_values(self) -> DeclaredModelContent:
+        """Return the definition with nominals for all states and inputs; they are estimated once, by a simulation."""
+        from mb2fmu import analysis
+
+        if not self._with_nominals:
+            self._with_nominals.append(analysis.add_nominal_values(self.definition, self.equations, self.program))
+        return self._with_nominals[0]
 
     @property
     def operations(self) -> int:

@@ -106,10 +106,9 @@ def _build_native(
 
 def _describe_fmu_variables(derivation: DerivationResult, target: FmuTarget) -> FmuInterface:
     """Return the variables of an FMU, with nominal values; native FMUs have the discrete memory of modes, too."""
-    from mb2fmu import analysis
     from mb2fmu.fmu import interface
 
-    definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
+    definition = derivation.add_nominal_values()
     program = derivation.program_with_modes if target.backend == "native" else derivation.program
     return interface.form_fmu_interface(definition, derivation.equations, program, target)
 

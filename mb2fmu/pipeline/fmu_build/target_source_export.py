@@ -35,11 +35,10 @@ if TYPE_CHECKING:
 
 def form_native_fmi3_interface(derivation: DerivationResult) -> FmuInterface:
     """Return the variables as a native FMI 3.0 FMU of the model has them."""
-    from mb2fmu import analysis
     from mb2fmu.fmu import interface
 
     target = interface.FmuTarget("3", "native", None, "zig", fast=False)
-    definition = analysis.add_nominal_values(derivation.definition, derivation.equations, derivation.program)
+    definition = derivation.add_nominal_values()
     return interface.form_fmu_interface(definition, derivation.equations, derivation.program, target)
 
 

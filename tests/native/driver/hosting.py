@@ -17,6 +17,8 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from kept_compilations import compile_files
+
 from mb2fmu.audit.behaviour.instance import wine_and_valgrind_hosts
 from mb2fmu.fmu import user_cache
 from mb2fmu.fmu.emit_c import list_translation_units
@@ -151,8 +153,7 @@ def compile_sanitized(sources: InMemoryFileTree, folder: Path, sanitizer: str) -
         library.name,
         "-lm",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    compile_files(folder, command)
     return library
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import atexit
 import functools
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -15,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import fmpy
+from kept_compilations import compile_files
 
 HERE = Path(__file__).parent
 HEADERS = Path(fmpy.__file__).parent / "c-code"
@@ -218,7 +218,7 @@ def library(version: int, old: str = "", new: str = "", *flags: str) -> bytes:
         str(target),
         "-lm",
     ]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
+    compile_files(folder, command)
     return target.read_bytes()
 
 
@@ -232,8 +232,7 @@ def compiled(texts: dict[str, str], edits: Sequence[tuple[str, str]] = (), *flag
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     command = [*compiler(), "-shared", "-fPIC", "-w", *flags, f"-I{HEADERS}", list(texts)[-1], "-o", "unit.so", "-lm"]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    compile_files(folder, command)
     return (folder / "unit.so").read_bytes()
 
 

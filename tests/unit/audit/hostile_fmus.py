@@ -6,10 +6,10 @@ One library is compiled; the number of the harm is patched into it, so that each
 from __future__ import annotations
 
 import functools
-import subprocess
 from pathlib import Path
 
 import ball
+from kept_compilations import compile_files
 
 # number: (what it does, rules of which one names it, further rules that may be named with it)
 HARMS: dict[int, tuple[str, str]] = {
@@ -102,7 +102,7 @@ def library() -> bytes:
         *ball.compiler(), "-shared", "-fPIC", "-O0", "-w", f"-I{ball.HEADERS}", f"-I{ball.HERE / 'foreign'}",
         str(ball.HERE / "foreign" / "hostile.c"), "-o", str(target), "-lm", "-lpthread",
     ]  # fmt: skip
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=120)
+    compile_files(folder, command)
     return target.read_bytes()
 
 

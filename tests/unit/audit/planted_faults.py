@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ import sampler
 import type_limit_mutants
 import update_and_tick_mutants
 from correct_fmus import Base, Members
+from kept_compilations import compile_files
 
 from mb2fmu.audit import AuditResult, audit, audit_rules_by_id
 
@@ -141,8 +141,7 @@ def _own(mutant: mutants.OwnMutant, base: Base, path: Path) -> Path:
     listed = sorted({name.decode() for name in re.findall(rb'<(?:Source)?File name="([^"]+)"', described)})
     flags = ["-shared", "-fPIC", "-O0", "-w", "-fvisibility=hidden", "-Wl,-Bsymbolic", "-DDISABLE_PREFIX"]
     command = [*ball.compiler(), *flags, *listed, "-o", "unit.so", "-lm"]
-    done = subprocess.run(command, cwd=folder / "sources", capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    compile_files(folder / "sources", command)
     binary = next(name for name in members if name.startswith("binaries/"))
     members[binary] = (folder / "sources" / "unit.so").read_bytes()
     return ball.pack(members, path)

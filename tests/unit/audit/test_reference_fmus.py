@@ -6,12 +6,12 @@ Their source is not part of this project: ``MB2FMU_REFERENCE_FMUS`` names a fold
 from __future__ import annotations
 
 import os
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import ball
 import pytest
+from kept_compilations import compile_files
 
 from mb2fmu.audit import audit
 
@@ -67,7 +67,7 @@ def members(name: str, version: int) -> dict[str, bytes]:
     command = [*ball.compiler(), "-shared", "-fPIC", "-O2", "-w", "-fvisibility=hidden", f"-DFMI_VERSION={version}",
                "-DDISABLE_PREFIX", f"-I{SOURCE / 'include'}", f"-I{SOURCE / name}", *map(str, sources),
                "-o", "unit.so", "-lm"]  # fmt: skip
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    compile_files(folder, command)
     found[f"binaries/{PLATFORM[version]}/{name}.so"] = (folder / "unit.so").read_bytes()
     return found
 

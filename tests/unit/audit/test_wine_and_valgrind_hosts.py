@@ -7,13 +7,13 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import ball
 import pytest
+from kept_compilations import compile_files
 from representatives import by_night
 
 from mb2fmu.audit import audit, audit_run
@@ -41,26 +41,12 @@ def for_windows(version: int, folder: Path, old: str = "", new: str = "") -> Pat
         text = (ball.HERE / "foreign" / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace(old, new) if old else text, encoding="utf-8")
     zig = [sys.executable, "-I", "-m", "ziglang", "cc"]
-    linker = linker_options("zig", X86_64_WINDOWS, "ball")
     lacking = read_linked_sources("zig", X86_64_WINDOWS)
     for name, content in lacking.items():
         (folder / name).write_bytes(content)
-    for command in (
-        [
-            *zig,
-            "-target",
-            X86_64_WINDOWS.target,
-            "-O1",
-            "-w",
-            f"-I{ball.HEADERS}",
-            "-c",
-            f"ball{version}.c",
-            "-o",
-            "ball.o",
-        ],
-        [*zig, *linker, "ball.o", *lacking, "-o", "ball.dll"],
-    ):
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=300)
+    options = ["-target", X86_64_WINDOWS.target, "-O1", "-w", f"-I{ball.HEADERS}"]
+    compile_files(folder, [*zig, *options, "-c", f"ball{version}.c", "-o", "ball.o"])
+    compile_files(folder, [*zig, *linker_options("zig", X86_64_WINDOWS, "ball"), "ball.o", *lacking, "-o", "ball.dll"])
     members = ball.contents(version)
     del members[ball.BINARIES[version]]
     return ball.pack({**members, WINDOWS[version]: (folder / "ball.dll").read_bytes()}, folder / "ball.fmu")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from compiled_c import ARITHMETIC, COMPILERS, RUNTIME, WARNINGS, missing
+from kept_compilations import compile_files
 
 PROGRAM = """
 #include <inttypes.h>
@@ -73,12 +74,12 @@ int main(void)
 
 
 def run(folder: Path, target: str, emulator: list[str]) -> str:
-    (folder / "main.c").write_text(PROGRAM)
-    program = folder / target
+    (folder / target).mkdir()
+    (folder / target / "main.c").write_text(PROGRAM)
+    program = folder / target / "main"
     command = [*COMPILERS["zig"], *WARNINGS, *ARITHMETIC, "-target", target, f"-I{RUNTIME}"]
-    command += [str(folder / "main.c"), "-o", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    command += ["main.c", "-o", "main"]
+    compile_files(program.parent, command, time_limit=600)
     return subprocess.run([*emulator, str(program)], capture_output=True, text=True, timeout=300, check=True).stdout
 
 
