@@ -27,7 +27,7 @@ def compile_files(folder: Path, command: Sequence[str], *, time_limit: float = 3
     given = contents_of(folder)
     # A program may be compiled in any folder; the folder's name stands in some commands.
     words = [version_of(command), *(word.replace(str(folder), ".") for word in command)]
-    key = hash_texts_and_files(b"tests 1", words, given | contents_elsewhere(folder, command))
+    key = hash_texts_and_files(b"tests 2", words, given | contents_elsewhere(folder, command))
     kept = KEPT.get(key)
     if kept is None:
         done = subprocess.run(
@@ -35,6 +35,7 @@ def compile_files(folder: Path, command: Sequence[str], *, time_limit: float = 3
         )
         assert done.returncode == 0, done.stderr
         made = {name: content for name, content in contents_of(folder).items() if given.get(name) != content}
+        assert made, "it wrote nothing into the folder, and only that is kept"
         KEPT.put(key, packed({WARNINGS: done.stderr.encode(), **made}))
         return done.stderr
     made = unpacked(kept)

@@ -81,12 +81,12 @@ def crowd(pendulum, tmp_path_factory):
             "-DDISABLE_PREFIX",
             *list_translation_units(sources),
             "-o",
-            f"../{name}.so",
+            f"{name}.so",
             "-lm",
         )
         library = f"binaries/{host_platform().folder(2 + number % 2)}/{name}.so"
         tree = emit_xml.emit_fmu_description_files(described).joined(
-            InMemoryFileTree({library: (place / f"{name}.so").read_bytes()})
+            InMemoryFileTree({library: (place / "sources" / f"{name}.so").read_bytes()})
         )
         paths.append(folder / f"{name}.fmu")
         package.write_fmu_archive(tree, paths[-1])

@@ -22,6 +22,7 @@ from mb2fmu.analysis.studies import dask_workers, study_result_store
 from mb2fmu.analysis.studies.dask_workers import connect_dask_workers
 from mb2fmu.cli.cli_application import commands
 from mb2fmu.errors import AnalysisError, ToolError
+from mb2fmu.pipeline.study_runs import study_summary
 from mb2fmu.pipeline.study_runs.study_run import run_study
 from mb2fmu.pipeline.study_runs.study_summary import format_study_case_command
 
@@ -39,6 +40,18 @@ rms = { of = "v", take = "rms" }
 steps = "counted"
 """
 )
+
+WITH_FIGURES = {
+    "test_results_are_those_of_free_fall_and_what_fails_is_a_row",
+    "test_indices_are_there_as_numbers",
+}
+"""Failed cases and indices are drawn; the others have summaries without figures, which take half of a study's time."""
+
+
+@pytest.fixture(autouse=True)
+def without_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.function.__name__ not in WITH_FIGURES:
+        monkeypatch.setattr(study_summary, "_draw_study_figures", lambda *_: {})
 
 
 def plan_of(unit: Path, folder: Path, rows: str, more: str = "", results: str = FEW) -> Path:
@@ -74,6 +87,7 @@ def test_results_are_those_of_free_fall_and_what_fails_is_a_row(falling: Path, t
     assert np.isnan([found[name][2] for name in ("at the end", "lowest", "steps")]).all()
     page = outcome.summary.read_text()
     assert "fmi2DoStep returned" in page
+    assert "Each case is a line over what varies" in page
     assert format_study_case_command(outcome.study, outcome.folder / "Falling.fmu", 3).split()[:2] == [
         "mb2fmu",
         "simulate",
@@ -514,6 +528,7 @@ def test_indices_are_there_as_numbers(falling: Path, tmp_path: Path) -> None:
         "[vary]\ng = { from = 8, to = 12 }\npush = { from = 0, to = 1 }\n"
     )
     outcome = run_study(plan, tmp_path / "out", scheduler="none")
+    assert "What the results depend on" in outcome.summary.read_text()
     lines = (outcome.folder / "indices.csv").read_text().splitlines()
     assert lines[0].startswith("result,quantity,alone,alone from,alone to,together")
     rows = {line.split(",")[1]: [float(cell) for cell in line.split(",")[2:]] for line in lines[1:]}
