@@ -28,6 +28,9 @@ WARM_MODEL = MODELS / "simple_pendulum.py"
 STAGES = ("reference", "simulate", "compare", "conformance")
 """Stages of a validation, as its JSON names their times."""
 
+STUDY = ("--vary", "l=0.4:0.6", "--count", "20", "--out", "{new}", "--scheduler", "none")
+"""Options of a study."""
+
 COMMANDS = {
     "--help": ("--help",),
     "list": ("list",),
@@ -35,8 +38,13 @@ COMMANDS = {
     "simulate": ("simulate", str(WARM_MODEL), "--csv", "{folder}/motion.csv"),
     "linearize": ("linearize", str(WARM_MODEL)),
     "audit": ("audit", "{fmu}"),
+    "simulate 1 s": ("simulate", str(WARM_MODEL), "--stop", "1", "--csv", "{folder}/second.csv"),
+    "fit to 1 s": ("fit", str(WARM_MODEL), "--data", "{folder}/second.csv", "--free", "l", "--at", "l=0.45"),
+    "study of an FMU": ("study", "{fmu}", *STUDY),
+    "study of a model": ("study", str(WARM_MODEL), *STUDY),
+    "system": ("system", str(ROOT / "systems" / "two_masses" / "system.py"), "-o", "{new}"),
 }
-"""Commands that are measured beside ``run``; ``{fmu}`` is an FMU that was exported before."""
+"""Commands that are measured beside ``run``; ``{fmu}`` is an FMU that was exported before, ``{new}`` no folder yet."""
 
 
 def measure_processor_time(command: Sequence[str], cache: Path) -> float:
@@ -76,8 +84,9 @@ def measure_commands(unit: float, cache: Path) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="mb2fmu-bench-") as name:
         fmu = next(iter(sorted(cache.parent.glob("out/*.fmu"))))
         for label, words in COMMANDS.items():
-            command = [word.format(folder=name, fmu=fmu) for word in words]
-            spent = [measure_processor_time(("-m", "mb2fmu", *command), cache) for _ in range(2)][1]  # caches warm
+            for k in range(2):  # the second time caches are warm
+                command = [word.format(folder=name, fmu=fmu, new=Path(name) / label / str(k)) for word in words]
+                spent = measure_processor_time(("-m", "mb2fmu", *command), cache)
             rows.append(f"| {label} | {spent / unit:.1f} |")
     return rows
 
