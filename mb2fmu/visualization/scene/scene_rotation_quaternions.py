@@ -43,20 +43,15 @@ def align_quaternion_signs(turns: Floats) -> Floats:
 
 
 def rotate_vector(turns: Floats, vector: Floats) -> Floats:
-    """Return a vector turned by each rotation, shape (n, 4) and (3,) → (n, 3)."""
-    return _rotate(turns, np.broadcast_to(vector, (len(turns), 3)))
-
-
-def _rotate(turns: Floats, vectors: Floats) -> Floats:
-    """Return each vector turned by its rotation, shape (n, 4) and (n, 3) → (n, 3)."""
+    """Return a vector, or one each, turned by each rotation, shape (n, 4) and (3,) or (n, 3) → (n, 3)."""
     w, v = turns[:, :1], turns[:, 1:]
-    cross = 2.0 * _cross_product(v, vectors)
-    return np.asarray(vectors + w * cross + _cross_product(v, cross))
+    cross = 2.0 * _cross_product(v, vector)
+    return np.asarray(vector + w * cross + _cross_product(v, cross))
 
 
 def _cross_product(a: Floats, b: Floats) -> Floats:
-    """Return a × b row by row: ``np.cross`` takes longer to choose axes than to multiply a few vectors."""
-    left, right = a[:, [1, 2, 0]] * b[:, [2, 0, 1]], a[:, [2, 0, 1]] * b[:, [1, 2, 0]]
+    """Return a × b of last axes: ``np.cross`` takes longer to choose axes than to multiply a few vectors."""
+    left, right = a[..., [1, 2, 0]] * b[..., [2, 0, 1]], a[..., [2, 0, 1]] * b[..., [1, 2, 0]]
     return np.asarray(left - right)
 
 
@@ -68,7 +63,7 @@ def quaternion_product(a: Floats, b: Floats) -> Floats:
 
 def quaternion_matrix(turn: Floats) -> Floats:
     """Return the direction cosine matrix of one quaternion, shape (4,) → (3, 3)."""
-    return _rotate(np.broadcast_to(turn, (3, 4)), np.eye(3)).T
+    return rotate_vector(turn[None, :], np.eye(3)).T
 
 
 def rotation_from_y_axis(direction: Floats) -> Quaternion:
