@@ -57,7 +57,7 @@ def _cross_product(a: Floats, b: Floats) -> Floats:
 
 def quaternion_product(a: Floats, b: Floats) -> Floats:
     """Return first b, then a: shape (4,) each."""
-    w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])
+    w, v = a[0] * b[0] - a[1:] @ b[1:], a[0] * b[1:] + b[0] * a[1:] + _cross_product(a[1:], b[1:])
     return np.concatenate([[w], v])
 
 
