@@ -84,10 +84,27 @@ def rename_symbols(expression: sm.Expr, names: Mapping[sm.Symbol, sm.Symbol]) ->
     return renamed[expression]
 
 
+def drop_terms_with_symbols(expression: sm.Expr, symbols: Collection[sm.Symbol]) -> sm.Expr:
+    """Return an expression that is linear in symbols, with all of them zero.
+
+    ``xreplace`` asks of the other factors of each vanishing product whether one of them is infinite.
+    """
+    kept: dict[sm.Basic, sm.Basic] = {}
+    for node in iterate_distinct_subexpressions([expression]):
+        parts = tuple(kept[part] for part in node.args)
+        if node in symbols or (isinstance(node, sm.Mul) and sm.S.Zero in parts):
+            kept[node] = sm.S.Zero
+        else:
+            kept[node] = node if parts == node.args else node.func(*parts)
+    return kept[expression]
+
+
 def _replace_parts(node: sm.Basic, parts: tuple[sm.Basic, ...]) -> sm.Basic:
     """Return a node with other parts; sums and products are not sorted or simplified again."""
     if parts == node.args:
         return node
+    if isinstance(node, sm.Pow):
+        return sm.Pow(*parts, evaluate=False)  # else SymPy asks of each term of a sum whether it is infinite
     if isinstance(node, sm.Add | sm.Mul):
         return node._new_rawargs(*parts)  # noqa: SLF001  SymPy's own way; its public one sorts anew
     return node.func(*parts)

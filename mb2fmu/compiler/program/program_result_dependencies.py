@@ -68,9 +68,8 @@ _GROUP_OPERATIONS = {group: op for op, group in _LEAF_GROUPS.items()}
 _ARITHMETIC_OPERATIONS = frozenset(map(int, (Op.ADD, Op.SUB, Op.MUL, Op.DIV)))  # a member of Op takes long to look up
 
 
-@dataclass(frozen=True, slots=True)
-class _ModularDualNumber:
-    """A value and its partial derivatives by all variables, modulo P.
+class _ModularDualNumber(NamedTuple):
+    """A value and its partial derivatives by all variables, modulo P; a tuple, because one is made for each node.
 
     Attributes:
         value: Shape (POINTS,).
@@ -133,9 +132,10 @@ class _ModularEvaluation:
         """Return all nodes that the results need."""
         program = self._program
         nodes, _ = find_needed_nodes(program, results)
-        for node in np.flatnonzero(nodes).tolist():
-            op = Op(int(program.op[node]))
-            a, b, c = int(program.a[node]), int(program.b[node]), int(program.c[node])
+        needed = np.flatnonzero(nodes)
+        columns = (needed, program.op[needed], program.a[needed], program.b[needed], program.c[needed])
+        for node, operation, a, b, c in zip(*(column.tolist() for column in columns), strict=True):
+            op = Op(operation)
             if op in LEAF_OPERATIONS:
                 self._found[node] = self._leaf(op, a)
             elif op is Op.BLOCK:
@@ -294,9 +294,9 @@ def _scale_partials(factor: Residues, partials: Residues) -> Residues:
 def _product(x: _ModularDualNumber, y: _ModularDualNumber) -> _ModularDualNumber:
     """Return x·y with its partial derivatives; skip the half of the product rule that is zero."""
     value = x.value * y.value % MODULUS
-    if not y.partials.any():  # a number, or a parameter that does not vary
+    if not np.count_nonzero(y.partials):  # a number, or a parameter that does not vary
         return _ModularDualNumber(value, _scale_partials(y.value, x.partials))
-    if not x.partials.any():
+    if not np.count_nonzero(x.partials):
         return _ModularDualNumber(value, _scale_partials(x.value, y.partials))
     return _ModularDualNumber(
         value, (_scale_partials(x.value, y.partials) + _scale_partials(y.value, x.partials)) % MODULUS

@@ -13,6 +13,7 @@ without any request.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import json
@@ -128,6 +129,7 @@ def _run_fork_server() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
     gc.freeze()  # what is imported stays: no fork looks through it for cycles
     gc.set_threshold(50_000, 20, 20)  # nor often through what it imports itself, which stays too
+    atexit.register(gc.freeze)  # nor at its end, where the system takes back all memory
     request = _ForkServer().serve()
     if request is not None:
         _enter_request_folder(request)

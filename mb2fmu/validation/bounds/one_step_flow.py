@@ -143,6 +143,18 @@ class OneStepFlow:
             return self.compute_step_end(step, x)
         return OneStepFlowEnd(y[:-1], float(y[-1]), (), event_log.modes[1] if event_log.modes else None)
 
+    def compute_all_step_ends_without_events(self, states: Floats) -> list[OneStepFlowEnd] | None:
+        """Return :meth:`compute_step_end_without_events` of all steps by one call; None where that is not possible.
+
+        Args:
+            states: At the beginning of each step, shape (number of steps, n_x).
+        """
+        run = self._reference.experiment
+        integration = TrajectoryIntegrationProblem(self._numeric, run.time, run.inputs, self._prepared, stiff=run.stiff)
+        starts = np.hstack([states, np.zeros((len(states), 1))])
+        ends = integration.integrate_steps_in_c(starts, _FLOW_TOLERANCE, self._scales)
+        return None if ends is None else [OneStepFlowEnd(y[:-1], float(y[-1]), ()) for y in ends]
+
     def compute_exchanged_energy(self, step: ExperimentCommunicationStep, x: Floats) -> float:
         """Return ∫|P| dt over a step in J, P the power of all loads: what goes to and fro within it, too.
 

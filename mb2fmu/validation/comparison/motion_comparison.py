@@ -418,6 +418,8 @@ def _compute_step_ends(
     No numbers from where the mechanism cannot move on from the FMU's state: the reference has gone through the whole
     experiment, so that this is the FMU's failure, and no reason to end the validation.
     """
+    if (smooth_ends := flow.compute_all_step_ends_without_events(states[: len(steps)])) is not None:
+        return smooth_ends
     ends = [OneStepFlowEnd(np.full(states.shape[1], np.nan), np.nan, ())] * len(steps)
     try:
         for i, step in enumerate(steps):

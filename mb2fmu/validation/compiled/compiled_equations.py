@@ -128,6 +128,7 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_residuals.argtypes = [pointer, ctypes.c_int64, *[pointer] * 3]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
+    library.reference_integrate_steps.argtypes = [pointer, pointer, pointer, pointer]
     library.reference_integrate_stiff.argtypes = [pointer, pointer, pointer, pointer]
     library.reference_integrate_in_modes.argtypes = [pointer, pointer, pointer]
     library.reference_margins.argtypes = [pointer, pointer, double, *[pointer] * 4]
@@ -398,6 +399,29 @@ class CompiledEquations:
                 error.reached = y[: int(np.searchsorted(points, error.time, side="right"))]
                 raise
         return y
+
+    def integrate_steps(
+        self, time: Floats, inputs: Floats, prepared: Sequence[float], starts: Floats,
+        tolerance: float, relative: float, scales: Floats, budget: int,
+    ) -> Floats:  # fmt: skip
+        """Return where each step leads from a start of its own, shape (n_t - 1, n_x + 1).
+
+        Numbers are NaN from the first step on that does not come to its end. ``budget`` is of each.
+        """
+        y = np.full((len(time) - 1, 2, self.n_x + 1), np.nan)
+        y[:, 0] = starts
+        arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, inputs, prepared, scales)]
+        points, input_rows, parameters, sizes = map(array_address, arrays)
+        integration = c_structures.TrajectoryIntegrationStruct(
+            time=points, points=len(time), inputs=input_rows, parameters=parameters, scales=sizes,
+            tolerance=tolerance, relative=relative, budget=budget, parts=1, step=np.inf,
+        )  # fmt: skip
+        done = ctypes.c_int64()
+        self._library.reference_integrate_steps(
+            self._address, ctypes.addressof(integration), array_address(y), ctypes.addressof(done)
+        )
+        y[done.value :, 1] = np.nan
+        return y[:, 1]
 
     @property
     def library(self) -> ctypes.CDLL:

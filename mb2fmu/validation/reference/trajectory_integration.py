@@ -100,6 +100,20 @@ class TrajectoryIntegrationProblem:
         project = self._project if projected else None
         return integrate_smooth_equations(self.slope, self.time, start, tolerance, scales, self.budget, parts, project)
 
+    def integrate_steps_in_c(self, starts: Floats, tolerance: float, scales: Floats) -> Floats | None:
+        """Return where each step leads from a start of its own, shape (n_t - 1, n_x + 1); None where C cannot.
+
+        The same bits as of :meth:`integrate_trajectory` over each step, by one call: some hundred steps take less than
+        it takes to begin as many. Numbers are NaN from the first step on that does not come to its end.
+        """
+        compiled = self.numeric.compiled_equations
+        if compiled is None or self.stiff or is_hybrid(self.numeric):
+            return None
+        relative = max(tolerance, TIGHTEST_SOLVER_TOLERANCE)
+        return compiled.integrate_steps(
+            self.time, self.inputs, self.prepared, starts, tolerance, relative, scales, self._budget
+        )
+
     def slope(self, k: int) -> SlopeFunction:
         """Return the slope of (x, W) while the inputs of step k hold."""
         numeric, prepared = self.numeric, self.prepared

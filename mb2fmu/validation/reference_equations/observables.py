@@ -54,7 +54,8 @@ def convert_rotation_to_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
         branches = []
         for i in range(4):
             sign = sm.Piecewise((1, products[i, 0] >= 0), (-1, True), evaluate=False) if i else sm.S.One
-            value = sign * products[i, part] / (2 * sm.sqrt(sm.Max(products[i, i], 1)))
+            larger = sm.Max(products[i, i], 1, evaluate=products[i, i].is_number)  # else SymPy factors the difference
+            value = sign * products[i, part] / (2 * sm.sqrt(larger))
             branches.append((value, largest[i] if i < 3 else sm.true))
         parts.append(sm.Piecewise(*branches, evaluate=False))
     return tuple(parts)

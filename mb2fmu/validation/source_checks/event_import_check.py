@@ -21,7 +21,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import Expressi
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.expression_traversal import list_free_symbols
+from mb2fmu.model.expression_traversal import iterate_distinct_subexpressions, list_free_symbols
 from mb2fmu.model.quantity_declarations import DeclaredConstraint, Output
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
@@ -313,14 +313,18 @@ class ImportedEventComparison:
             for output in d.outputs
             if isinstance(output, OutputRequest) and output.kind == "multiplier" and output.name in requested
         ]
+        speeds = {s.symbol for s in d.speeds if s.symbol.is_Function}
         for name, row_index, source_row in rows:
-            is_velocity_row = bool(
-                source_row.atoms(*(s.symbol.func for s in d.speeds if s.symbol.is_Function), sm.Derivative)
+            is_velocity_row = any(
+                part in speeds or isinstance(part, sm.Derivative)
+                for part in iterate_distinct_subexpressions([source_row])
             )
             imported_row = (
                 rates[row_index] if is_velocity_row or row_index >= len(m.holonomic) else m.holonomic[row_index][1]
             )
-            yield _SourceAndImportedQuantity(f"row of {name}", source_row**2, imported_row**2, off_constraints=True)
+            # SymPy would ask of each term whether it is infinite.
+            source, imported = (sm.Pow(row, 2, evaluate=False) for row in (source_row, imported_row))
+            yield _SourceAndImportedQuantity(f"row of {name}", source, imported, off_constraints=True)
 
     def _iterate_moving(self) -> Iterator[_QuantityWithRates]:
         """Yield gaps, slip and rows of latches: they are compared with their rates."""

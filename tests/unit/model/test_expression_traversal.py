@@ -10,6 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import dynamicsymbols
 
 from mb2fmu.model.expression_traversal import (
+    drop_terms_with_symbols,
     extract_repeated_subexpressions,
     iterate_distinct_subexpressions,
     lambdify_with_shared_parts,
@@ -103,3 +104,12 @@ def test_an_argument_that_is_a_rate_is_not_taken_apart():
     for nested in ([result, [q]], sm.Matrix([[result, q]]), (result, rate)):
         function = lambdify_with_shared_parts([q, rate], nested, modules=["numpy"])
         assert np.ravel(np.hstack(function(0.3, 0.7)))[0] == pytest.approx(math.sin(0.3) + 0.3 * 0.7**2)
+
+
+def test_terms_with_symbols_are_dropped_as_by_zeros():
+    q, u, v, w = sm.symbols("q u v w")
+    row = u * (sm.cos(q) + q**2) * (w + sm.sin(q)) + (v * q + 2 * (u + w)) / sm.sqrt(1 + q**2) + q * w
+    expected = row.xreplace({u: sm.S.Zero, v: sm.S.Zero})
+    assert drop_terms_with_symbols(row, {u, v}) == expected
+    assert drop_terms_with_symbols(u * q, {u}) == 0
+    assert drop_terms_with_symbols(q + w, {u}) == q + w

@@ -88,7 +88,8 @@ def quaternion_from_matrix(C: sm.ImmutableMatrix) -> tuple[sm.Expr, sm.Expr, sm.
         sign = sm.Piecewise((1, differences[i] >= 0), (-1, True))
         candidates.append([sign * part for part in row])
     # The largest square is at least 1; the others, whose branches are not taken, must not divide by zero either.
-    scales = [1 / (2 * sm.sqrt(sm.Max(square, 1))) for square in squares]
+    # SymPy would try to find out which of both is larger, by factoring their difference.
+    scales = [1 / (2 * sm.sqrt(sm.Max(square, 1, evaluate=square.is_number))) for square in squares]
     largest = [sm.And(*(squares[i] >= squares[j] for j in range(4) if j != i)) for i in range(3)]
     first = next((i for i, condition in enumerate(largest) if condition == sm.true), 3)
     possible = [i for i in range(first) if largest[i] != sm.false]

@@ -27,6 +27,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     time_derivative,
 )
 from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.model.expression_traversal import drop_terms_with_symbols
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.quantity_declarations import DeclaredConstraint
 from mb2fmu.model.sources import mechanics_source
@@ -103,13 +104,12 @@ def read_sympy_constraints(
     holonomic = tuple(zip(names, phis, strict=False))
     if not rows:
         return ImportedConstraints(holonomic, None, (), kinematic_invariants=invariants)
-    vector = sm.Matrix(rows)
     jacobian = sm.SparseMatrix(
         len(rows),
         len(motion.u),
         {(i, j): derivative for i, row in enumerate(rows) for j, derivative in _row_slopes(row, motion.u)},
     )
-    offset = vector.xreplace(dict.fromkeys(motion.u, sm.S.Zero))
+    offset = sm.Matrix([drop_terms_with_symbols(row, frozenset(motion.u)) for row in rows])
     rates = {motion.t: sm.S.One, **dict(zip(motion.q, motion.q_dot, strict=True))}
     bias = sm.Matrix([differentiate_along_rates(row, rates) for row in rows])
     matrices = (sm.ImmutableMatrix(matrix) for matrix in (jacobian, offset, bias))

@@ -297,3 +297,20 @@ int reference_integrate(struct equations *e, struct journey *j, double y[])
     free(memory);
     return status;
 }
+
+int reference_integrate_steps(struct equations *e, const struct journey *j, double y[], int64_t *done)
+{
+    const int64_t n = states_of(e) + 1;
+    int status = OK;
+    for (*done = 0; *done + 1 < j->points; ++*done) {
+        struct journey step = *j;
+        step.time += *done;
+        step.points = 2;
+        step.inputs += *done * e->n_r;
+        status = reference_integrate(e, &step, y + *done * 2 * n);
+        if (status != OK) {
+            break;
+        }
+    }
+    return status;
+}

@@ -33,4 +33,8 @@ EXPORTED int reference_integrate_in_modes(struct equations *e, struct journey *j
 /* Fills rows 1, ... of y, shape (points, n_x + 1), from row 0. Returns OK or what ended it. */
 EXPORTED int reference_integrate(struct equations *e, struct journey *j, double y[]);
 
+/* Each step between two communication points from a state of its own: y has shape (points - 1, 2, n_x + 1), and the
+   second row of each pair is filled from the first. ``done`` steps are; returns OK or what ended the next one. */
+EXPORTED int reference_integrate_steps(struct equations *e, const struct journey *j, double y[], int64_t *done);
+
 #endif

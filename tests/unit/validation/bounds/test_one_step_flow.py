@@ -55,6 +55,28 @@ def test_a_flow_ends_at_the_same_state_where_its_events_are_not_recorded(falling
     assert quick.modes.values.tolist() == full.modes.values.tolist()
 
 
+def test_all_steps_by_one_call_end_where_each_alone_does():
+    """To the bit; behind a state without numbers nothing is known."""
+    model, _, _ = particle(0.1, 0.3, lambda x, v: -40.0 * x - 0.2 * v)
+    reference = reference_of(model)
+    states = reference.states[:-1] * (1.0 + 1e-7)
+    ends = OneStepFlow(reference).compute_all_step_ends_without_events(states)
+    flow = OneStepFlow(reference)
+    for k, end in enumerate(ends):
+        alone = flow.compute_step_end_without_events(ExperimentCommunicationStep(k), states[k])
+        assert end.x.tolist() == alone.x.tolist()
+        assert end.work == alone.work
+    states[3, 0] = np.nan
+    broken = flow.compute_all_step_ends_without_events(states)
+    assert broken[2].x.tolist() == ends[2].x.tolist()
+    assert np.isnan([[*end.x, end.work] for end in broken[3:]]).all()
+
+
+def test_steps_with_events_are_not_gone_by_one_call(falling):
+    reference, _, _ = falling
+    assert OneStepFlow(reference).compute_all_step_ends_without_events(reference.states[:-1]) is None
+
+
 @pytest.mark.parametrize("late", [0.0, 1e-6])
 def test_an_fmu_that_bounces_just_behind_the_end_of_a_step_is_at_a_side_of_the_event(late):
     """The ball is at the ground at 0.3 s, where a step ends: an FMU that is late still falls there."""
