@@ -107,9 +107,10 @@ class HybridEquations(ModeEquations):
         A sign that holds at its limit (a freewheel that transmits nothing holds with its lower limit) is reported as
         one that holds: its value at the limit itself is that of a sign that slides.
         """
-        if not self._list_holding_inputs(x, modes):
-            return self._expand_modes(modes.values)
-        held_motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+        values = self.find_holding_values(t, x, r, prepared, modes)
+        if not any(modes.values[i] == 0.0 for i in self.signs):
+            return values
+        held_motion = self.evaluate_in_modes(t, x, r, prepared, values)
         for i in self.signs:
             if (
                 modes.values[i] == 0.0

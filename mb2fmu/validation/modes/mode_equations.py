@@ -226,6 +226,13 @@ class ModeEquations(NumericEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[InstantMotionInModes, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
+        values = self.find_holding_values(t, x, r, prepared, modes)
+        return self.evaluate_in_modes(t, x, r, prepared, values), values
+
+    def find_holding_values(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
+        """Return the values of all own inputs, with those of what holds."""
         holding_inputs = self._list_holding_inputs(x, modes)
         values = self._expand_modes(modes.values)
         if holding_inputs:
@@ -240,7 +247,7 @@ class ModeEquations(NumericEquations):
             if pinning_inputs:
                 pinning_B = _select_square(B, measured_inputs, pinning_inputs)
                 values[self._list_pinned_row_inputs(pinning_B, pinning_inputs)] = 1.0
-        return self.evaluate_in_modes(t, x, r, prepared, values), values
+        return values
 
     def _solve_holding_values(
         self,
