@@ -37,7 +37,7 @@ from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryCha
 from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_seccomp_descriptor
 
 POLL_INTERVAL, REPORTED_END_POLL_INTERVAL = 0.01, 0.1
-"""How often a worker is looked at, in s; where the system reports its end, only hanging calls wait for the next look."""
+"""How often a worker is looked at, in s; where the system reports its end, only what hangs waits for the next look."""
 START_TIME_LIMIT = 60.0
 """Time limit until a process begins its first trial, s."""
 
