@@ -91,9 +91,8 @@ def find_ineffective_frictions(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     """
     if signs == len(B):
         return np.zeros(signs, dtype=bool)
-    return _find_ineffective_frictions(
-        B[:signs, :signs] - B[:signs, signs:] @ compute_weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs], B
-    )
+    row_inverse = compute_weighted_pseudo_inverse(B[signs:, signs:])
+    return _find_ineffective_frictions(B[:signs, :signs] - B[:signs, signs:] @ row_inverse @ B[signs:, :signs], B)
 
 
 def compute_friction_effects(

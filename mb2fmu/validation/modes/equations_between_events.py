@@ -544,7 +544,9 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: ContactEquations)
 def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[SymbolAssignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.mode_change_due:
-        yield SymbolAssignment(e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, e.u))
+        yield SymbolAssignment(
+            e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, tuple(e.u))
+        )
 
 
 def _assign_contact_frictions(contacts: ContactEquations) -> Iterator[SymbolAssignment]:
