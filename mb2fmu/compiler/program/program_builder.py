@@ -22,6 +22,7 @@ again nearly halves the operations of a spatial chain of joints (7,650 → 4,430
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -176,6 +177,15 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self._entries: dict[str, ProgramEntryPoint] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
         self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
+
+    def copy(self) -> ProgramBuilder:
+        """Return a builder with the same nodes and entry points, which takes further ones of its own."""
+        copied = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list)):
+                setattr(copied, name, value.copy())
+        copied._divisors = {entry: named.copy() for entry, named in self._divisors.items()}
+        return copied
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
 
