@@ -347,8 +347,9 @@ class _FrozenProgramAssembly:
 
     def copy(self) -> _FrozenProgramAssembly:
         """Return an assembly with the same nodes, which is built by itself."""
-        copied, copied._copy = copy.copy(self), copy.copy(self._copy)
-        copied._builder = copied._copy.builder = self._builder.copy()
+        copied, nodes = copy.copy(self), copy.copy(self._copy)
+        nodes.builder = self._builder.copy()
+        vars(copied).update(_builder=nodes.builder, _copy=nodes)
         return copied
 
     def build(self) -> ScalarProgram:

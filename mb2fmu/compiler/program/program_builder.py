@@ -180,11 +180,9 @@ class ProgramBuilder(ScalarGraphWithSwitches):
 
     def copy(self) -> ProgramBuilder:
         """Return a builder with the same nodes and entry points, which takes further ones of its own."""
-        copied = copy.copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, (dict, list)):
-                setattr(copied, name, value.copy())
-        copied._divisors = {entry: named.copy() for entry, named in self._divisors.items()}
+        copied, divisors = copy.copy(self), {entry: named.copy() for entry, named in self._divisors.items()}
+        containers = {name: value.copy() for name, value in vars(self).items() if isinstance(value, (dict, list))}
+        vars(copied).update(containers, _divisors=divisors)
         return copied
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
