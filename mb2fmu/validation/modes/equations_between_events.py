@@ -295,11 +295,10 @@ class _SwitchReplacer:
             for each in expression.atoms(*_LIMITED_FUNCTIONS)
             if _is_limited(each, surfaces)
         ]
-        if not limited_functions:  # nearly always, and SymPy is slow at what follows
+        if not limited_functions:  # SymPy is slow at what follows
             return rebuilt
-        is_other_branch = sm.Or(
-            *(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations)
-        )
+        changes = (sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations)
+        is_other_branch = sm.Or(*changes)
         if is_other_branch == sm.false:
             return rebuilt
         ended_functions = {each: _end_at_domain(each, is_other_branch) for each in limited_functions}
@@ -544,9 +543,8 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: ContactEquations)
 def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[SymbolAssignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.mode_change_due:
-        yield SymbolAssignment(
-            e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, tuple(e.u))
-        )
+        indicator = form_mode_change_indicator(e.contacts, e.latches, tuple(e.u))
+        yield SymbolAssignment(e.contacts.mode_change_due, indicator)
 
 
 def _assign_contact_frictions(contacts: ContactEquations) -> Iterator[SymbolAssignment]:
