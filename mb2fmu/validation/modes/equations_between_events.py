@@ -295,10 +295,8 @@ class _SwitchReplacer:
             for each in expression.atoms(*_LIMITED_FUNCTIONS)
             if _is_limited(each, surfaces)
         ]
-        if not limited_functions:  # SymPy is slow at what follows
-            return rebuilt
-        changes = (sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations)
-        is_other_branch = sm.Or(*changes)
+        changed = relations if limited_functions else ()  # SymPy is slow at what follows
+        is_other_branch = sm.Or(*(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in changed))
         if is_other_branch == sm.false:
             return rebuilt
         ended_functions = {each: _end_at_domain(each, is_other_branch) for each in limited_functions}
