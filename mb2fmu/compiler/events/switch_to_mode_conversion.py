@@ -16,6 +16,7 @@ the mode "held", in which its value is the factor that keeps ds/dt = 0 (Filippov
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import math
@@ -80,10 +81,10 @@ def convert_switches_to_modes(
     held = (
         form_sliding_mode_system(plan.frozen(), plan.sticking, _find_holding_states(program)) if plan.sticking else None
     )
-    frozen = prune_program(_FrozenProgramAssembly(plan, held).build())
-    if sizes is None or not plan.margins:
-        return frozen
-    return prune_program(_FrozenProgramAssembly(plan, held, sizes(frozen)).build())
+    assembly = _FrozenProgramAssembly(plan, held)
+    if sizes is not None and plan.margins:
+        assembly.sizes = sizes(prune_program(assembly.copy().build()))
+    return prune_program(assembly.build())
 
 
 def _describe_switch(program: ScalarProgram, node: int) -> str:
@@ -324,11 +325,14 @@ class _ProgramCopyWithFrozenSwitches(CopiedProgramNodes):
 
 
 class _FrozenProgramAssembly:
-    """The whole program: motion with modes, margins, surfaces, and what an event does."""
+    """The whole program: motion with modes, margins, surfaces, and what an event does.
 
-    def __init__(self, plan: _ModeAssignment, held: SlidingModeSystem | None, sizes: Sequence[float] = ()) -> None:
+    ``sizes`` are what surfaces are divided by.
+    """
+
+    def __init__(self, plan: _ModeAssignment, held: SlidingModeSystem | None) -> None:
         self._plan = plan
-        self._sizes = sizes or [1.0] * len(plan.margins)
+        self.sizes: Sequence[float] = [1.0] * len(plan.margins)
         self._held = held
         old = plan.program
         layout = dataclasses.replace(old.layout, memory=plan.memory)
@@ -341,12 +345,19 @@ class _FrozenProgramAssembly:
         self._factors = factors
         self._copy = _ProgramCopyWithFrozenSwitches(plan, self._builder, dict(zip(plan.sticking, factors, strict=True)))
 
+    def copy(self) -> _FrozenProgramAssembly:
+        """Return an assembly with the same nodes, which is built by itself."""
+        copied, nodes = copy.copy(self), copy.copy(self._copy)
+        nodes.builder = self._builder.copy()
+        vars(copied).update(_builder=nodes.builder, _copy=nodes)
+        return copied
+
     def build(self) -> ScalarProgram:
         """Add all entry points, and return the program."""
-        b, plan, copy = self._builder, self._plan, self._copy
-        surfaces = [self._sized(i, copy.surface(surface)) for i, surface in enumerate(plan.modes)]
-        slip = [copy.node[int(plan.program.a[node])] for node in plan.sticking]
-        limits = [copy.limit(node) for node in plan.sticking]
+        b, plan, nodes = self._builder, self._plan, self._copy
+        surfaces = [self._sized(i, nodes.surface(surface)) for i, surface in enumerate(plan.modes)]
+        slip = [nodes.node[int(plan.program.a[node])] for node in plan.sticking]
+        limits = [nodes.limit(node) for node in plan.sticking]
         labels = [each.name for each in plan.margins]
         set_only = TimeLinearityAnalysis(b, self._resting_states(), inputs=True)
         margins = [self._margin(i, s, set_only.of(s)) for i, s in enumerate(surfaces)]
@@ -370,9 +381,9 @@ class _FrozenProgramAssembly:
 
     def _sized(self, i: int, s: int) -> int:
         """Return a surface divided by its size; step functions count steps."""
-        if self._plan.switches[i].kind == "steps" or self._sizes[i] == 1.0:
+        if self._plan.switches[i].kind == "steps" or self.sizes[i] == 1.0:
             return s
-        return self._builder.mul(self._builder.constant(1.0 / self._sizes[i]), s)
+        return self._builder.mul(self._builder.constant(1.0 / self.sizes[i]), s)
 
     def _beyond(self, s: int, bar: int) -> int:
         """Return what slip is more than the bar; the slip itself where there is none."""

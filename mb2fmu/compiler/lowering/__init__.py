@@ -10,6 +10,6 @@ Must not: know FMI, printers of other languages, or how the equations were forme
 """
 
 from mb2fmu.compiler.lowering.auxiliary_program import AuxiliaryProgramBuilder
-from mb2fmu.compiler.lowering.equation_lowering import lower_equations_to_program
+from mb2fmu.compiler.lowering.equation_lowering import lower_cheapest_equations, lower_equations_to_program
 
-__all__ = ["AuxiliaryProgramBuilder", "lower_equations_to_program"]
+__all__ = ["AuxiliaryProgramBuilder", "lower_cheapest_equations", "lower_equations_to_program"]

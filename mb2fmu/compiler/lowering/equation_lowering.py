@@ -271,10 +271,31 @@ def lower_equations_to_program(
     sets = range(forces if "forward" in optional else 1)
     seeds = [f"s {symbol}" if k == 0 else f"s{k} {symbol}" for k in sets for symbol in equations.u] if optional else []
     lowering = EquationsLowering.start_lowering(equations, seeds)
-    lowering.add_entries()
+    lowering.add_motion_entries()
+    lowering.add_other_entries()
     for name in sorted(optional):
         lowering.add_optional(name, forces)
     return prune_program(lowering.builder.build())
+
+
+def lower_cheapest_equations(
+    candidates: Sequence[EquationsOfMotion], estimate_cost: Callable[[ScalarProgram, EquationsOfMotion], float]
+) -> tuple[int, ScalarProgram]:
+    """Return the number of the candidate that costs least, the first of equals, and its whole program.
+
+    Of the others only the motion is lowered: what happens at events takes as long, and costs nothing between them.
+
+    Args:
+        candidates: Equations of one mechanism.
+        estimate_cost: Gives the cost of a program with the entry points up to ``rhs``.
+    """
+    lowerings = [EquationsLowering.start_lowering(one) for one in candidates]
+    for lowering in lowerings:
+        lowering.add_motion_entries()
+    costs = [estimate_cost(one.builder.build(), one.equations) for one in lowerings]
+    best = costs.index(min(costs))
+    lowerings[best].add_other_entries()
+    return best, prune_program(lowerings[best].builder.build())
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,8 +466,8 @@ class EquationsLowering:
 
     # --- entry points ------------------------------------------------------------------------------------------------
 
-    def add_entries(self) -> None:
-        """Declare every entry point."""
+    def add_motion_entries(self) -> None:
+        """Declare the entry points of parameters, outputs, speeds, accelerations and x'."""
         e = self.equations
         calculated = [item.symbol for item in e.calculated_parameters]
         self._entry("prepare", map(str, calculated), calculated)
@@ -462,7 +483,10 @@ class EquationsLowering:
         self._entry("dependent_speeds", map(str, dependent), dependent)
         self._entry("accelerations", map(str, e.u), e.u_dot)
         self._add_rhs()
-        b = self.builder
+
+    def add_other_entries(self) -> None:
+        """Declare all other entry points: behind :meth:`add_motion_entries`."""
+        e, b = self.equations, self.builder
         b.entry("project", b.layout.states[: len(self.raw)], self.walker.lower(self.raw))
         if e.solved_start_states:
             b.entry("initialize", b.layout.states, _solve_start_states(self.walker, e))

@@ -71,7 +71,9 @@ class FrictionalContactLaws(ContactMobility):
         ]
         assert contacts.mode_change_due is not None
         walker.define(
-            [contacts.mode_change_due], [form_mode_change_indicator(contacts, e.latches, e.u)], lambda nodes: nodes
+            [contacts.mode_change_due],
+            [form_mode_change_indicator(contacts, e.latches, tuple(e.u))],
+            lambda nodes: nodes,
         )
         needs = [*known, *levels, *rates, *states, *(c.resting_speed for c in each)]
         needs += [*(f.minimum_slip(e.u) for f in frictions), contacts.mode_change_due]

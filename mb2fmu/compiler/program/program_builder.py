@@ -22,6 +22,7 @@ again nearly halves the operations of a spatial chain of joints (7,650 → 4,430
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -176,6 +177,13 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         self._entries: dict[str, ProgramEntryPoint] = {}
         self._divisors: dict[str, dict[int, str]] = {"pivots": {}, "divisors": {}, "domains": {}}  # node → name
         self._limits: dict[int, int] = {}  # sign → how far it may be exceeded before what sticks breaks away
+
+    def copy(self) -> ProgramBuilder:
+        """Return a builder with the same nodes and entry points, which takes further ones of its own."""
+        copied, divisors = copy.copy(self), {entry: named.copy() for entry, named in self._divisors.items()}
+        containers = {name: value.copy() for name, value in vars(self).items() if isinstance(value, (dict, list))}
+        vars(copied).update(containers, _divisors=divisors)
+        return copied
 
     # --- arithmetic --------------------------------------------------------------------------------------------------
 
@@ -564,18 +572,20 @@ class ProgramBuilder(ScalarGraphWithSwitches):
 
     def build(self) -> ScalarProgram:
         """Return the program as it stands, with nodes that no entry needs (see ``program_pruning``)."""
+        entries = dict(self._entries)
         for entry, named in self._divisors.items():
             if named:
-                known = self._entries.get(entry, ProgramEntryPoint(entry, (), ()))
+                known = entries.get(entry, ProgramEntryPoint(entry, (), ()))
                 together = dict(zip(known.results, known.labels, strict=True)) | named
-                self.entry(entry, tuple(together.values()), tuple(together))
+                entries[entry] = ProgramEntryPoint(entry, tuple(together.values()), tuple(together))
         if self._switches:
-            names = [name or f"switch {i}" for i, name in enumerate(self._switches.values())]
-            self.entry("switches", names, list(self._switches))
+            names = tuple(name or f"switch {i}" for i, name in enumerate(self._switches.values()))
+            entries["switches"] = ProgramEntryPoint("switches", names, tuple(self._switches))
         kept = self._switches
         pairs = [n for s, limit in self._limits.items() if s in kept and self.value(limit) != 1 for n in (s, limit)]
         if pairs:
-            self.entry("break_away", [f"{i}" for i in range(len(pairs))], pairs)
+            labels = tuple(f"{i}" for i in range(len(pairs)))
+            entries["break_away"] = ProgramEntryPoint("break_away", labels, tuple(pairs))
         return ScalarProgram(
             layout=self.layout,
             op=np.array(self._op, dtype=np.uint8),
@@ -585,7 +595,7 @@ class ProgramBuilder(ScalarGraphWithSwitches):
             constants=np.array(self._values, dtype=np.float64),
             blocks=tuple(self._blocks),
             tables=tuple(self._tables),
-            entries=dict(self._entries),
+            entries=entries,
             bodies=tuple(self._bodies),
             systems=tuple(self._systems),
         )

@@ -45,7 +45,11 @@ class EventDefinition:
         return self.is_contact_or_latch_event and self.kind == "ticks"
 
 
-@functools.lru_cache(maxsize=32)  # requested again for every formulation, treatment and program; SymPy is slow at it
+_form_once = functools.lru_cache(maxsize=32)
+"""Keeps what is requested again for each formulation, treatment and program, and takes SymPy long."""
+
+
+@_form_once
 def form_contact_and_latch_events(
     latches: LatchEquations | None,
     contacts: ContactEquations | None,
@@ -75,7 +79,7 @@ def _latch_events(
     )
 
 
-def _impact_indicator(contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]) -> sm.Expr:
+def _impact_indicator(contacts: ContactEquations, latches: LatchEquations | None, u: tuple[sm.Symbol, ...]) -> sm.Expr:
     """Return 1 where an impact happens at this instant, else 0.
 
     What is lifted is released first, and latches close. What rests and approaches slowly waits for changes of modes,
@@ -87,29 +91,33 @@ def _impact_indicator(contacts: ContactEquations, latches: LatchEquations | None
     return first + (1 - first) * impact_at_rest
 
 
+@_form_once
 def _impact_before_mode_change(
-    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]
+    contacts: ContactEquations, latches: LatchEquations | None, u: tuple[sm.Symbol, ...]
 ) -> sm.Expr:
     """Return 1 where an impact happens before contact modes change, else 0."""
     return sm.Piecewise((1, _impact_condition(contacts, latches, u)), (0, True))
 
 
-def _impact_condition(contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]) -> sm.Basic:
+@_form_once
+def _impact_condition(contacts: ContactEquations, latches: LatchEquations | None, u: tuple[sm.Symbol, ...]) -> sm.Basic:
     """Return the condition that closed bodies approach each other, before contact modes change."""
     return sm.And(
         sm.Or(*(c.impact_condition(u) for c in contacts.each)), sm.Not(_preceding_condition(contacts, latches, u))
     )
 
 
+@_form_once
 def _preceding_condition(
-    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]
+    contacts: ContactEquations, latches: LatchEquations | None, u: tuple[sm.Symbol, ...]
 ) -> sm.Basic:
     """Return the condition that goes first: a contact is lifted, or a latch closes or opens."""
     return sm.Or(contacts.lift_off_condition(u), latches.pending_condition if latches else sm.false)
 
 
+@_form_once
 def form_mode_change_indicator(
-    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol]
+    contacts: ContactEquations, latches: LatchEquations | None, u: tuple[sm.Symbol, ...]
 ) -> sm.Expr:
     """Return 1 where contacts must begin to stick, slide or open, else 0; lifting, impacts and latches go first."""
     nothing_precedes = sm.Piecewise((0, _preceding_condition(contacts, latches, u)), (1, True))
@@ -117,7 +125,7 @@ def form_mode_change_indicator(
 
 
 def _form_contact_events(
-    contacts: ContactEquations, latches: LatchEquations | None, u: Sequence[sm.Symbol], independent: Sequence[int]
+    contacts: ContactEquations, latches: LatchEquations | None, u: tuple[sm.Symbol, ...], independent: Sequence[int]
 ) -> Iterator[EventDefinition]:
     """Yield the events of contacts: impacts (after latches of the same instant), opening, sticking and sliding."""
     each = contacts.each

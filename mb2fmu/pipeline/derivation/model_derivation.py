@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 
 import mb2fmu.model
 from mb2fmu import robots
-from mb2fmu.compiler.lowering import lower_equations_to_program
+from mb2fmu.compiler.lowering import lower_cheapest_equations, lower_equations_to_program
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
 from mb2fmu.mechanics import formulations, mechanism
@@ -170,18 +170,19 @@ def _list_candidate_equations(
 
 def _choose_cheapest_equations(equations: Sequence[EquationsOfMotion]) -> _FormulationChoice:
     """Lower all candidates, and return the one whose x' costs least; written-out equations have an advantage."""
-    programs = [lower_equations_to_program(one) for one in equations]
-    if len(programs) == 1:
-        return _FormulationChoice(equations[0], programs[0], "nothing else was worth trying")
-    costs = [
-        estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs") for program in programs
-    ]
-    candidates = [
-        c if one.recursion else max(c / _READABLE_COST_FACTOR, c - _MAX_READABLE_EXTRA_COST)
-        for one, c in zip(equations, costs, strict=True)
-    ]
-    best = candidates.index(min(candidates))
+    if len(equations) == 1:
+        program = lower_equations_to_program(equations[0])
+        return _FormulationChoice(equations[0], program, "nothing else was worth trying")
+    costs: list[float] = []
+
+    def estimate_cost(program: ScalarProgram, candidate: EquationsOfMotion) -> float:
+        """Return the cost with the advantage, and keep the one without."""
+        c = estimate_evaluation_cost(program, "rhs") or estimate_evaluation_cost(program, "outputs")
+        costs.append(c)
+        return c if candidate.recursion else max(c / _READABLE_COST_FACTOR, c - _MAX_READABLE_EXTRA_COST)
+
+    best, program = lower_cheapest_equations(equations, estimate_cost)
     others = [f"{c:.0f} by {one.method}" for i, (one, c) in enumerate(zip(equations, costs, strict=True)) if i != best]
     what = "x' costs" if equations[best].states else "without states, outputs cost"
     why = f"{what} as much as {costs[best]:.0f} additions, against {' and '.join(others)}"
-    return _FormulationChoice(equations[best], programs[best], why)
+    return _FormulationChoice(equations[best], program, why)

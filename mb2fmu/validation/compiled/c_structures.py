@@ -137,7 +137,7 @@ class EventSettlingStruct(ctypes.Structure):
     """``struct settling``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *_list_c_integer_fields("events conditions"),
+        *_list_c_integer_fields("events conditions modes_only"),
         *_list_c_pointer_fields("begin sets targets"),
         ("longest", ctypes.c_double),
         ("instant", ctypes.c_double),

@@ -47,17 +47,19 @@ _RECORDS = 256
 
 @dataclass(frozen=True, slots=True)
 class CompiledEventAssignments:
-    """What events of a model set, for equations that hold nothing.
+    """What events of a model set, for equations without signs and latches.
 
     Attributes:
         first_condition: Number of the output that is the first condition; the values that events set follow these.
         value_counts: How many values each event sets.
         targets: States that the first values of each event set; others are no states.
+        changes_modes_only: C settles no event in which states are set.
     """
 
     first_condition: int
     value_counts: tuple[int, ...]
     targets: tuple[tuple[int, ...], ...]
+    changes_modes_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +200,9 @@ class CompiledModeSteps:
         self._past, self._records = np.zeros(count), np.zeros((_RECORDS, 4 + 2 * (n + count + n_y)))
         self._settling_arrays = begin, sets, targets, np.zeros(2 * n + count + 2 * n_y)
         settling = c_structures.EventSettlingStruct(
-            events=count, conditions=events.first_condition, begin=array_address(begin), sets=array_address(sets),
-            targets=array_address(targets), values=array_address(self._values), inputs=array_address(self._r[0]),
+            events=count, conditions=events.first_condition, modes_only=int(events.changes_modes_only),
+            begin=array_address(begin), sets=array_address(sets), targets=array_address(targets),
+            values=array_address(self._values), inputs=array_address(self._r[0]),
             past=array_address(self._past), records=array_address(self._records),
             spare=array_address(self._settling_arrays[-1]),
         )  # fmt: skip

@@ -187,13 +187,17 @@ def _follow_change(
     prepared = numeric.prepare(parameters)
     start = numeric.project(0.0, reference.states[0], changed_experiment.inputs_at(0), prepared)
     trajectory, ratios = np.append(start, 0.0)[None, :], np.zeros(len(reference.variables))
+    values = np.zeros((0, len(reference.variables)))  # at the points that were looked at
 
     def is_clear(followed: Floats) -> bool:
         """Return whether the change is clear, or no number, by a point that is looked at; take its ratios."""
-        nonlocal ratios
+        nonlocal ratios, values
         if len(followed) - 1 not in check_points:
             return False
-        values, _, _ = observe_trajectory(numeric, changed_experiment, followed[:, :-1], prepared)
+        further_values, _, _ = observe_trajectory(
+            numeric, changed_experiment, followed[len(values) :, :-1], prepared, first_point=len(values)
+        )
+        values = np.concatenate([values, further_values])
         ratios = _compute_largest_ratios(reference, limits, values)
         return not np.max(ratios) <= _CLEAR_RATIO
 

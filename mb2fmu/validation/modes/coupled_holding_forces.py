@@ -59,7 +59,7 @@ def solve_coupled_holding_forces(
     if signs == len(effective_indices):
         values[effective_indices] = _share_holding_forces(B, right_side, limits, negligible_rate)
         return values
-    row_inverse = _weighted_pseudo_inverse(B[signs:, signs:])
+    row_inverse = compute_weighted_pseudo_inverse(B[signs:, signs:])
     if not signs:
         values[effective_indices] = row_inverse @ right_side
         return values
@@ -91,9 +91,8 @@ def find_ineffective_frictions(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     """
     if signs == len(B):
         return np.zeros(signs, dtype=bool)
-    return _find_ineffective_frictions(
-        B[:signs, :signs] - B[:signs, signs:] @ _weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs], B
-    )
+    row_inverse = compute_weighted_pseudo_inverse(B[signs:, signs:])
+    return _find_ineffective_frictions(B[:signs, :signs] - B[:signs, signs:] @ row_inverse @ B[signs:, :signs], B)
 
 
 def compute_friction_effects(
@@ -107,7 +106,7 @@ def compute_friction_effects(
         is_barred: Of the frictions: their effects are those without contacts and latches.
     """
     signs = len(is_barred)
-    reactions = _weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs]
+    reactions = compute_weighted_pseudo_inverse(B[signs:, signs:]) @ B[signs:, :signs]
     reduced, reduced_state_effects = (
         B[:signs, :signs] - B[:signs, signs:] @ reactions,
         state_effects[:, :signs] - state_effects[:, signs:] @ reactions,
@@ -135,10 +134,10 @@ def _has_effect(B: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
     return has_effect
 
 
-def _weighted_pseudo_inverse(B: Floats) -> Floats:
+def compute_weighted_pseudo_inverse(B: Floats) -> Floats:
     """Return the pseudoinverse, forces times the square root of what they move; of regular small ones the inverse."""
     if B.size == 1:
-        return np.asarray(1.0 / B)
+        return np.asarray(1.0 / B if B[0, 0] != 0.0 else B)
     if B.size == 4:
         (a, b), (c, d) = B.tolist()
         product = a * d - b * c

@@ -288,11 +288,6 @@ class _SwitchReplacer:
             return rebuilt
         relations = [each for _, condition in node.args for each in condition.atoms(Relational)]
         relations = [each for each in relations if not each.has(*_MODE_FUNCTIONS) and each in self._replacements]
-        is_other_branch = sm.Or(
-            *(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in relations)
-        )
-        if is_other_branch == sm.false:
-            return rebuilt
         surfaces = [each.lhs - each.rhs for each in relations]
         limited_functions = [
             each
@@ -300,6 +295,10 @@ class _SwitchReplacer:
             for each in expression.atoms(*_LIMITED_FUNCTIONS)
             if _is_limited(each, surfaces)
         ]
+        changed = relations if limited_functions else ()  # SymPy is slow at what follows
+        is_other_branch = sm.Or(*(sm.Xor(each, self._replacements[each], evaluate=False).to_nnf() for each in changed))
+        if is_other_branch == sm.false:
+            return rebuilt
         ended_functions = {each: _end_at_domain(each, is_other_branch) for each in limited_functions}
         pairs = [(expression.xreplace(ended_functions), condition) for expression, condition in rebuilt.args]
         return sm.Piecewise(*pairs, evaluate=False)
@@ -542,7 +541,8 @@ def _request_contact_frictions(e: EquationsOfMotion, contacts: ContactEquations)
 def _assign_mode_changes(e: EquationsOfMotion) -> Iterator[SymbolAssignment]:
     """Yield whether modes of contacts with friction change."""
     if e.contacts and e.contacts.mode_change_due:
-        yield SymbolAssignment(e.contacts.mode_change_due, form_mode_change_indicator(e.contacts, e.latches, e.u))
+        indicator = form_mode_change_indicator(e.contacts, e.latches, tuple(e.u))
+        yield SymbolAssignment(e.contacts.mode_change_due, indicator)
 
 
 def _assign_contact_frictions(contacts: ContactEquations) -> Iterator[SymbolAssignment]:

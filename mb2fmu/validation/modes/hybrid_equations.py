@@ -107,16 +107,14 @@ class HybridEquations(ModeEquations):
         A sign that holds at its limit (a freewheel that transmits nothing holds with its lower limit) is reported as
         one that holds: its value at the limit itself is that of a sign that slides.
         """
-        if not self._list_holding_inputs(x, modes):
-            return self._expand_modes(modes.values)
-        held_motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
-        for i in self.signs:
-            if (
-                modes.values[i] == 0.0
-                and abs(abs(values[i]) - held_motion.holding_limits[i])
-                <= _LIMIT_ROUND_OFF * held_motion.holding_limits[i]
-            ):
-                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * held_motion.holding_limits[i], values[i])
+        values = self.find_holding_values(t, x, r, prepared, modes)
+        held_signs = [i for i in self.signs if modes.values[i] == 0.0]
+        if not held_signs:
+            return values
+        limits = self.evaluate_in_modes(t, x, r, prepared, values).holding_limits
+        for i in held_signs:
+            if abs(abs(values[i]) - limits[i]) <= _LIMIT_ROUND_OFF * limits[i]:
+                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * limits[i], values[i])
         return values
 
     def kinetic_energy_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:

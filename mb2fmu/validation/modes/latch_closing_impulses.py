@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.modes.coupled_holding_forces import compute_row_scale_factors
+from mb2fmu.validation.modes.coupled_holding_forces import (
+    compute_row_scale_factors,
+    compute_weighted_pseudo_inverse,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,8 +54,10 @@ def _find_pinned_contact_rows(W: Floats, contacts: int) -> npt.NDArray[np.bool_]
         W: Of the contacts, then of the rows that are held.
         contacts: k.
     """
-    reduced = W[:contacts, :contacts] - W[:contacts, contacts:] @ _compute_row_reactions(W, contacts)
-    return np.asarray(np.abs(np.diag(reduced)) < _PINNED_FRACTION * np.abs(np.diag(W)[:contacts]))
+    own_effects = W.diagonal()[:contacts]
+    reactions = compute_weighted_pseudo_inverse(W[contacts:, contacts:]) @ W[contacts:, :contacts]
+    remaining_effects = own_effects - (W[:contacts, contacts:] * reactions.T).sum(axis=1)
+    return np.asarray(np.abs(remaining_effects) < _PINNED_FRACTION * np.abs(own_effects))
 
 
 def find_contacts_blocked_by_latches(
@@ -71,7 +76,8 @@ def find_contacts_blocked_by_latches(
     if not (contact_indices and latch_indices):
         return []
     all_indices = [*contact_indices, *latch_indices]
-    is_pinned = _find_pinned_contact_rows(B[np.ix_(all_indices, all_indices)], len(contact_indices))
+    W = B if len(all_indices) == len(B) else B[np.ix_(all_indices, all_indices)]  # signs come first, then contacts
+    is_pinned = _find_pinned_contact_rows(W, len(contact_indices))
     return [i for i, is_pinned_row in zip(contact_indices, is_pinned, strict=True) if is_pinned_row]
 
 

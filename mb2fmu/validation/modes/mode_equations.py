@@ -110,13 +110,16 @@ class ModeEquations(NumericEquations):
         return self._mode_steps
 
     def _list_event_settings(self) -> CompiledEventAssignments | None:
-        """Return what events set; None where something can hold: then their effects are found by trying forces."""
+        """Return what events set; None where signs or latches can hold, or conditions know what impacts bring about.
+
+        What contacts do at events is found by trying forces: of theirs C settles those in which only modes change.
+        """
         frozen = self.frozen
-        if self.signs or frozen.contacts or frozen.latches:
+        if self.signs or frozen.latches or (frozen.contacts and frozen.conditions_know_impacts):
             return None
         first_condition = frozen.outputs + 3 * self._switch_count
-        counts = tuple(len(event.settings) for event in frozen.events)
-        return CompiledEventAssignments(first_condition, counts, tuple(map(tuple, self.event_targets)))
+        counts, targets = tuple(len(event.settings) for event in frozen.events), tuple(map(tuple, self.event_targets))
+        return CompiledEventAssignments(first_condition, counts, targets, changes_modes_only=bool(frozen.contacts))
 
     def list_held_surfaces(
         self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
@@ -226,6 +229,13 @@ class ModeEquations(NumericEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[InstantMotionInModes, Floats]:
         """Return the outputs with held signs at their holding values, and all values."""
+        values = self.find_holding_values(t, x, r, prepared, modes)
+        return self.evaluate_in_modes(t, x, r, prepared, values), values
+
+    def find_holding_values(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
+        """Return the values of all own inputs, with those of what holds."""
         holding_inputs = self._list_holding_inputs(x, modes)
         values = self._expand_modes(modes.values)
         if holding_inputs:
@@ -240,7 +250,7 @@ class ModeEquations(NumericEquations):
             if pinning_inputs:
                 pinning_B = _select_square(B, measured_inputs, pinning_inputs)
                 values[self._list_pinned_row_inputs(pinning_B, pinning_inputs)] = 1.0
-        return self.evaluate_in_modes(t, x, r, prepared, values), values
+        return values
 
     def _solve_holding_values(
         self,

@@ -108,21 +108,35 @@ class FirstIntegralsAlongRun:
             self.is_judged[max(k, 0) : k + 1] = False
         self._traversals = traversals[self.points]
 
-    def evaluate_integrals(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return C and the sizes of its terms at the points; ``values``: of the compared variables, shape (n_t, n)."""
+    def evaluate_integrals(self, values: Floats, points: Sequence[int] | None = None) -> tuple[Floats, Floats]:
+        """Return C and the sizes of its terms, shapes (n_points, n).
+
+        Args:
+            values: Of the compared variables, shape (n_t, n).
+            points: Communication points; None: :attr:`points`.
+        """
         run, numeric = self._reference.experiment, self._reference.numeric
         part_ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
         values_and_sizes = []
         free = np.array(run.parameters, dtype=float)
-        for k in self.points:
+        for k in self.points if points is None else points:
             q, u, z, _ = np.split(values[k], part_ends)
             values_and_sizes.append(self._conserved.evaluate(float(run.time[k]), q, u, z, run.inputs_at(k), free))
         integrals_and_sizes = np.array(values_and_sizes)
         return integrals_and_sizes[:, 0], integrals_and_sizes[:, 1]
 
     def compute_deviations(self, values: Floats) -> Floats:
-        """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change."""
-        integrals, _ = self.evaluate_integrals(values)
+        """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change.
+
+        C is evaluated where a step that is judged begins or ends: of models with events at half of the points.
+        """
+        is_needed, is_judged = np.zeros(len(self.points), dtype=np.bool_), self.is_judged.any(axis=1)
+        is_needed[:-1] |= is_judged
+        is_needed[1:] |= is_judged
+        integrals = np.full((len(self.points), len(self.first_integrals)), np.nan)
+        if is_judged.any():
+            needed_points = [self.points[i] for i in np.flatnonzero(is_needed).tolist()]
+            integrals[is_needed], _ = self.evaluate_integrals(values, needed_points)
         change = np.where(self.is_judged, np.diff(integrals, axis=0), 0.0)
         deviations = np.concatenate([np.zeros((1, len(self.first_integrals))), np.cumsum(change, axis=0)])
         return np.asarray(np.abs(deviations).T)

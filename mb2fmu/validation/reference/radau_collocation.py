@@ -31,6 +31,9 @@ _SLOW_CONVERGENCE_RATIO = (
 )
 _STANDSTILL_ROUND_OFFS = 100.0  # units of round-off, up to which corrections that grow no smaller are round-off
 _CANCELLATION_FACTOR = 16.0
+_NOISE_FACTOR = 4.0
+"""So many times their estimated round-off two results may differ by nothing else. No shorter step makes that smaller,
+so it does not steer the step size: steps that round-off had shortened once stayed at a hundredth of their length."""
 _EPSILON = float(np.finfo(float).eps)
 
 
@@ -69,12 +72,13 @@ def integrate_stiff_equations(
             # A step that would leave a crumb takes the crumb with it.
             is_last_step = end - t <= 1.0001 * step
             h = end - t if is_last_step else step
-            halves, error = _step_twice(f, t, value, h, tolerance, scales)
+            halves, error, error_beyond_noise = _step_twice(f, t, value, h, tolerance, scales)
             steps_spent += 1
             if steps_spent > budget or h < 1e-14 * end:
                 reason = "the step size vanishes" if steps_spent <= budget else f"{budget} steps are spent"
                 raise make_integration_standstill_error(t, reason, np.vstack([y[: k + 1], value]))
-            factor = 0.8 * error ** (-1 / (_RADAU_ORDER + 1)) if error > 0 else 4.0
+            steered_by = error_beyond_noise if error <= 1.0 else error
+            factor = 0.8 * steered_by ** (-1 / (_RADAU_ORDER + 1)) if steered_by > 0 else 4.0
             if error <= 1.0:
                 t, value = (end if is_last_step else t + h), halves
                 step = max(step, h * min(4.0, factor)) if is_last_step else h * min(4.0, factor)
@@ -86,20 +90,23 @@ def integrate_stiff_equations(
 
 def _step_twice(
     f: BatchSlopeFunction, t: float, y: Floats, h: float, tolerance: float, scales: Floats
-) -> tuple[Floats, float]:
-    """Return the state after two steps of h/2, and its scaled difference from one of h; infinite if Newton fails."""
+) -> tuple[Floats, float, float]:
+    """Return the state after two steps of h/2, its scaled difference from one of h, and its part beyond round-off.
+
+    The difference is infinite if Newton fails.
+    """
     y_dot, jacobian = _compute_slope_and_jacobian(f, t, y, scales)
     whole_step = _take_collocation_step(
         f, t, y, _form_newton_matrix(y, y_dot, h, jacobian), scales, np.zeros((RADAU_STAGES, len(y)))
     )
     if whole_step is None:
-        return y, np.inf
+        return y, np.inf, np.inf
     # Where the halves begin: the polynomial of the whole step.
     guess = _HALF_STEP_INTERPOLATION @ whole_step.stages
     newton = _form_newton_matrix(y, y_dot, h / 2, jacobian)
     first_half = _take_collocation_step(f, t, y, newton, scales, guess[:RADAU_STAGES])
     if first_half is None:
-        return y, np.inf
+        return y, np.inf, np.inf
     middle = y + first_half.stages[-1]
     further_guess = guess[RADAU_STAGES:] - first_half.stages[-1]
     second_half = _take_collocation_step(f, t + h / 2, middle, newton, scales, further_guess)
@@ -108,12 +115,13 @@ def _step_twice(
         newton = _form_newton_matrix(middle, y_dot, h / 2, jacobian)
         second_half = _take_collocation_step(f, t + h / 2, middle, newton, scales, further_guess)
     if second_half is None:
-        return y, np.inf
+        return y, np.inf, np.inf
     end = middle + second_half.stages[-1]
     # Newton's equations are solved to some units of round-off, below which no tolerance can be kept.
     floor = whole_step.floor[-1] + first_half.floor[-1] + second_half.floor[-1]
-    allowed = max(tolerance, 1e-13) * (scales + np.abs(end)) + floor
-    return end, float(np.max(np.abs(end - (y + whole_step.stages[-1])) / allowed))
+    allowed, difference = max(tolerance, 1e-13) * (scales + np.abs(end)), np.abs(end - (y + whole_step.stages[-1]))
+    beyond_noise = (difference - _NOISE_FACTOR * floor) / allowed
+    return end, float(np.max(difference / (allowed + floor))), max(0.0, float(np.max(beyond_noise)))
 
 
 def _compute_slope_and_jacobian(f: BatchSlopeFunction, t: float, y: Floats, scales: Floats) -> tuple[Floats, Floats]:

@@ -509,13 +509,16 @@ def observe_trajectory(
     states: Floats,
     prepared: Sequence[float],
     modes: Sequence[SwitchModes] = (),
+    *,
+    first_point: int = 0,
 ) -> tuple[Floats, Floats, Floats]:
     """Return all compared variables (n_t, n), kinetic energy (n_t,) and constraint residuals (n_t, n_phi + m).
 
-    ``modes``: of the run, one per communication point; without them they follow from the states.
+    ``modes``: of the run, one per communication point; without them they follow from the states. ``first_point``: the
+    communication point of the first state.
     """
     rows, kinetic, residual = [], [], []
-    for k, x in enumerate(states):
+    for k, x in enumerate(states, first_point):
         r = run.inputs_at(k).tolist()
         motion = observe_instant(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
         rows.append(list_compared_values(numeric, x, motion))

@@ -36,9 +36,11 @@ from mb2fmu.audit.behaviour.process.sandbox import become_parent_of_orphans
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.syscall_monitor import SystemCallMonitor, receive_seccomp_descriptor
 
-POLL_INTERVAL = 0.01
-MAX_LOOK_INTERVAL = 0.2
-"""Longest time between two looks at a process that counts as time in which it could run, s."""
+POLL_INTERVAL, REPORTED_END_POLL_INTERVAL = 0.01, 0.1
+"""How often a worker is looked at, in s; where the system reports its end, only what hangs waits for the next look."""
+
+MAX_LOOK_INTERVAL = 0.5
+"""Longest time between two looks at a worker that counts as time in which it could run, s."""
 
 START_TIME_LIMIT = 60.0
 """Time limit until a process begins its first trial, s."""
@@ -154,8 +156,9 @@ class _FmuProcessSupervisor:
         """Return how a process ended; if it was killed, the limit it broke: ``call``, ``budget`` or ``auditor``."""
         elapsed, last_look, cpu_at_progress, progress = 0.0, time.monotonic(), 0.0, (0, 0, 0)
         while True:
-            watched_inputs = [sys.stdin] + ([monitor.listener] if monitor else [])
-            readable_inputs = select.select(watched_inputs, [], [], POLL_INTERVAL)[0] if os.name == "posix" else []
+            watched_inputs = [sys.stdin, *([monitor.listener] if monitor else []), *process.end_descriptors]
+            interval = REPORTED_END_POLL_INTERVAL if process.end_descriptors else POLL_INTERVAL
+            readable_inputs = select.select(watched_inputs, [], [], interval)[0] if os.name == "posix" else []
             if sys.stdin in readable_inputs and not os.read(sys.stdin.fileno(), 1):
                 raise EOFError  # the auditor is gone
             if monitor and monitor.listener in readable_inputs:
@@ -329,6 +332,10 @@ class _WorkerProcess:
 
     def __init__(self, process_id: int, process: subprocess.Popen[bytes] | None) -> None:
         self.process_id, self._process, self._exit_code = process_id, process, None
+        self.end_descriptors: list[int] = []  # readable once the process has ended; none where the system has none
+        if sys.platform == "linux" and hasattr(os, "pidfd_open") and process is None:
+            with suppress(OSError):
+                self.end_descriptors.append(os.pidfd_open(process_id))
 
     def poll(self) -> int | None:
         """Return the exit code; None while it runs."""
@@ -348,6 +355,8 @@ class _WorkerProcess:
             self._process.wait()
         while self.poll() is None:
             time.sleep(POLL_INTERVAL / 10)
+        while self.end_descriptors:
+            os.close(self.end_descriptors.pop())
 
 
 def _start_worker(

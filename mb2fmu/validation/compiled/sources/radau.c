@@ -11,6 +11,7 @@
 #define SLOW_CONVERGENCE 0.5
 #define STANDSTILL 100.0
 #define CANCELLATION 16.0
+#define NOISE 4.0
 
 struct stiff {
     struct equations *e;
@@ -278,8 +279,9 @@ static int take_second_half(struct stiff *s, double t, double h, int *converged)
     return status;
 }
 
-/* ``end`` := the state after two steps of h / 2; ``*error``: its scaled difference from one of h. */
-static int step_twice(struct stiff *s, double t, const double y[], double h, double *error)
+/* ``end`` := the state after two steps of h / 2; ``*error``: its scaled difference from one of h, and ``*beyond_noise``:
+   that part of it which is not round-off. */
+static int step_twice(struct stiff *s, double t, const double y[], double h, double *error, double *beyond_noise)
 {
     const int64_t n = s->n, size = s->size, last = size - n;
     int converged = 0;
@@ -316,9 +318,11 @@ static int step_twice(struct stiff *s, double t, const double y[], double h, dou
     *error = 0.0;
     for (int64_t i = 0; i < n; i++) {
         s->end[i] = s->middle[i] + s->half[size + last + i];
-        const double allowed = fmax(s->j->tolerance, 1e-13) * (s->j->scales[i] + fabs(s->end[i])) + s->known[i];
-        const double part = fabs(s->end[i] - (y[i] + s->whole[last + i])) / allowed;
+        const double allowed = fmax(s->j->tolerance, 1e-13) * (s->j->scales[i] + fabs(s->end[i]));
+        const double difference = fabs(s->end[i] - (y[i] + s->whole[last + i]));
+        const double part = difference / (allowed + s->known[i]);
         *error = isfinite(part) ? fmax(*error, part) : INFINITY;
+        *beyond_noise = fmax(*beyond_noise, (difference - NOISE * s->known[i]) / allowed);
     }
     return OK;
 }
@@ -330,8 +334,8 @@ static int travel(struct stiff *s, double t, double end, double y[])
     while (t < end) {
         const int is_last = end - t <= 1.0001 * j->step; /* a step that would leave a crumb takes it along */
         const double h = is_last ? end - t : j->step;
-        double error = 0.0;
-        const int status = step_twice(s, t, y, h, &error);
+        double error = 0.0, beyond_noise = 0.0;
+        const int status = step_twice(s, t, y, h, &error, &beyond_noise);
         if (status != OK && status != SINGULAR) { /* singular, at a trial: a shorter step */
             return status;
         }
@@ -339,7 +343,8 @@ static int travel(struct stiff *s, double t, double end, double y[])
             j->stuck = t;
             return j->spent > j->budget ? SPENT : status == SINGULAR ? SINGULAR : VANISHING;
         }
-        const double factor = error > 0.0 ? 0.8 * pow(error, -1.0 / (double)(2 * s->c->stages)) : 4.0;
+        const double steered_by = error <= 1.0 ? beyond_noise : error;
+        const double factor = steered_by > 0.0 ? 0.8 * pow(steered_by, -1.0 / (double)(2 * s->c->stages)) : 4.0;
         if (error <= 1.0) {
             t = is_last ? end : t + h;
             memcpy(y, s->end, (size_t)s->n * sizeof(double));

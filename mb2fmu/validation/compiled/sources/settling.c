@@ -77,7 +77,7 @@ static int64_t find_contradicted(const struct modes *m, const double at_surface[
 }
 
 /* Sets what the model's events set that happen now, by the outputs; ``fired``: the first of them if it is still -1.
-   Returns whether any happened; -1: two of them set a state to different values. */
+   Returns whether any happened; -1: two of them set a state to different values, or others must find what they set. */
 static int fire_events(const struct modes *m, struct settling *g, double y[], double set[], int64_t *fired)
 {
     const double *conditions = m->outputs + g->conditions;
@@ -86,6 +86,9 @@ static int fire_events(const struct modes *m, struct settling *g, double y[], do
     for (int64_t k = 0; k < g->events; k++) {
         if (!(conditions[k] > g->past[k])) {
             continue;
+        }
+        if (g->modes_only) {
+            return -1;
         }
         *fired = *fired < 0 ? k : *fired;
         any = 1;
@@ -125,7 +128,7 @@ static int add_work(struct solver *s, struct settling *g, double t, const double
     return OK;
 }
 
-/* As settle_modes of hybrid_equations.py, without what holds. */
+/* As settle_modes of hybrid_equations.py, without signs and latches. */
 static int settle(struct solver *s, struct settling *g, double t, int64_t first, int64_t *fired, double spare[])
 {
     struct modes *m = s->j->modes;

@@ -1,4 +1,4 @@
-/* What an event does in equations whose switches hold nothing: modes change, events of the model set states. */
+/* What an event does in equations without signs and latches: modes change, events of the model set states. */
 #ifndef MB2FMU_REFERENCE_SETTLING_H
 #define MB2FMU_REFERENCE_SETTLING_H
 
@@ -7,6 +7,7 @@
 struct settling {
     int64_t events;         /* of the model */
     int64_t conditions;     /* output: the first of their conditions; the values that they set follow these */
+    int64_t modes_only;     /* 1: what events set is for others to find */
     const int64_t *begin;   /* where the values of each event begin, shape (events + 1,) */
     const int64_t *sets;    /* how many states each event sets, shape (events,) */
     const int64_t *targets; /* state that each value sets, shape (begin[events],) */

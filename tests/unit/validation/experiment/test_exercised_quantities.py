@@ -55,9 +55,9 @@ def test_a_change_is_followed_until_it_is_clear(monkeypatch, wall, parts):
     change = _ExperimentWithOneDefault(np.array([wall - 10.0]), np.zeros_like(reference.experiment.inputs))
     looks = []
 
-    def observe(numeric, run, states, *others):
-        looks.append(len(states) - 1)
-        return observe_trajectory(numeric, run, states, *others)
+    def observe(numeric, run, states, *others, first_point):
+        looks.append(first_point + len(states) - 1)
+        return observe_trajectory(numeric, run, states, *others, first_point=first_point)
 
     monkeypatch.setattr(exercised_quantities, "observe_trajectory", observe)
     ratios = _integrate_change(reference, limits, change)
