@@ -30,7 +30,7 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import CopiedProgramNodes
 from mb2fmu.compiler.program.program_result_dependencies import count_operations, count_solve_operations
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, PiecewisePolynomial, ScalarProgram
-from mb2fmu.model.scalar_operation_table import select_scalar_operations
+from mb2fmu.model.scalar_operation_table import find_operations_by_attribute
 from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 JOINTS = 6
@@ -40,8 +40,8 @@ SIZES = (2, 3, 4, 6, 9)
 """Of matrices."""
 LOOPS = ("crank_slider", "four_bar", "n_four_bar", "andrews")
 SMALL = 1e-12  # of what is added to a value
-UNARY = sorted(select_scalar_operations(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT, Op.ACOSH})
-BINARY = sorted(select_scalar_operations(lambda row: row.arity == 2) - {Op.SUB, Op.LE, Op.EQ, Op.AND, Op.OR})
+UNARY = sorted(find_operations_by_attribute(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT, Op.ACOSH})
+BINARY = sorted(find_operations_by_attribute(lambda row: row.arity == 2) - {Op.SUB, Op.LE, Op.EQ, Op.AND, Op.OR})
 
 KINDS = ("ldlt_factor", "lu_factor")
 BLOCKS = 4

@@ -15,7 +15,7 @@ from pathlib import Path
 from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
-from mb2fmu.audit.behaviour.instance.fmu_runge_kutta_stages import compile_runge_kutta_library
+from mb2fmu.audit.behaviour.instance.compiled_model_exchange_stages import compile_model_exchange_stages
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import FmuHostProgram, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_trial_runs import (
     SupervisedTrialsOptions,
@@ -148,7 +148,7 @@ def audit(
             valgrind_host,
             together,
             run_calls,
-            compile_runge_kutta_library() if run and not windows else None,
+            compile_model_exchange_stages() if run and not windows else None,
         )
         collected_findings = _collect_findings(fmu_archive, rule_ids, limits, run=run)
         checker_findings = _await_checkers(checker_run, path, deadline)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from mb2fmu.mechanics.formulation_table import FORMULATIONS
+from mb2fmu.mechanics.formulation_registry import FORMULATIONS
 
 if TYPE_CHECKING:
     from mb2fmu.model import CheckedModel, Model

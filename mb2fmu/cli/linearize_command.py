@@ -17,7 +17,7 @@ from mb2fmu.cli.command_options import (
 )
 from mb2fmu.cli.robot_options import add_robot_options
 from mb2fmu.cli.stage_progress_display import StageProgressDisplay
-from mb2fmu.mechanics.formulation_table import FORMULATIONS
+from mb2fmu.mechanics.formulation_registry import FORMULATIONS
 
 MAX_SWEEP_POINTS = 10_000
 

@@ -40,10 +40,10 @@ def watch(
     """
     import webbrowser
 
-    from mb2fmu.model.model_loading import locate_model_file
+    from mb2fmu.model.model_loading import resolve_model_argument
     from mb2fmu.pipeline.live_view.model_watch_server import serve_model_watch_page
 
-    path = locate_model_file(model)
+    path = resolve_model_argument(model)
     if not path.is_file():
         raise ModelError("there is nothing to watch:", [Fault("there is no such file", str(path), "mb2fmu new NAME")])
 

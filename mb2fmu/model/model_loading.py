@@ -80,7 +80,7 @@ def load_result_of_annotated_function(
     path: Path | str, arguments: Mapping[str, Any] | None, promised: type[LoadedType]
 ) -> LoadedType:
     """Load as :func:`load` does, for any class with a ``source`` that a file's function is annotated to return."""
-    path = locate_model_file(path)
+    path = resolve_model_argument(path)
     _check_readable(path, promised)
     _refuse_plain_script(path, promised)
     path = path.resolve()
@@ -118,7 +118,7 @@ def shipped_models_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "models"
 
 
-def locate_model_file(path: Path | str, folder: Path = Path()) -> Path:
+def resolve_model_argument(path: Path | str, folder: Path = Path()) -> Path:
     """Return the file that a user means: a path, a name there without ``.py``, or a model that comes with mb2fmu.
 
     Args:

@@ -429,6 +429,6 @@ assert len(OPERATIONS) == len(_OPERATION_ROWS), "one row per operation"
 assert set(Op) == set(OPERATIONS) | LEAF_OPERATIONS | {Op.TABLE, Op.BLOCK}, "a row for each operation"
 
 
-def select_scalar_operations(wanted: Callable[[ScalarOperation], object]) -> frozenset[Op]:
+def find_operations_by_attribute(wanted: Callable[[ScalarOperation], object]) -> frozenset[Op]:
     """Return the operations whose rows ``wanted`` accepts, by their attributes."""
     return frozenset(op for op, row in OPERATIONS.items() if wanted(row))

@@ -20,7 +20,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities
 from mb2fmu.units import BASE_UNITS
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.units import are_compatible_units, display_unit_conversion, parse_unit
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import list_compared_variables
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.runs.fmu_process_start import run_script_process
 from mb2fmu.validation.runs.source_binary_comparison import compare_recompiled_sources
 

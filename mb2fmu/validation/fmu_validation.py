@@ -25,7 +25,7 @@ from mb2fmu.validation.comparison.event_comparison import (
     describe_events_not_located,
     list_variables_to_read_at_events,
     plan_event_location_sessions,
-    select_events_to_locate,
+    select_reference_events,
 )
 from mb2fmu.validation.comparison.motion_comparison import (
     compare_variables,
@@ -50,7 +50,7 @@ from mb2fmu.validation.reference_and_bounds import (
     make_reference_and_bounds,
     tighten_experiment,
 )
-from mb2fmu.validation.runs.fmu_description import (
+from mb2fmu.validation.runs.fmu_description_for_runs import (
     CONVERGED_TOLERANCE,
     FmuDescription,
     InterfaceType,
@@ -453,7 +453,7 @@ def _plan_run(
 ) -> _FmuRunPlan:
     """Return the plan of runs and API calls for one FMU, from the reference data."""
     experiments, reference = [default_experiment], reference_and_bounds.reference
-    watched_events = [select_events_to_locate(reference, reference_and_bounds.limits, description)]
+    watched_events = [select_reference_events(reference, reference_and_bounds.limits, description)]
     perturbed, check_point = reference_and_bounds.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
         experiments.append(
@@ -462,7 +462,7 @@ def _plan_run(
             )
         )
         if perturbed.limits is not None:
-            watched_events.append(select_events_to_locate(perturbed.reference, perturbed.limits, description))
+            watched_events.append(select_reference_events(perturbed.reference, perturbed.limits, description))
             check_point = choose_api_check_point(
                 definition, reference, perturbed.reference, experiments[-1], description, perturbed.limits
             )

@@ -28,7 +28,7 @@ from mb2fmu.validation.comparison.contact_and_latch_law_violations import comput
 from mb2fmu.validation.comparison.output_formula_comparison import compare_output_formulas
 from mb2fmu.validation.reference.first_integrals_along_run import make_potential_energy_evaluator
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import TIME_LIMIT, Operations, run_fmu_process
 from mb2fmu.validation.source_checks import (
     declared_values_check,

@@ -17,7 +17,7 @@ from mb2fmu.validation.bounds.untested_switches import find_untested_switches
 from mb2fmu.validation.independent_checks import IndependentCheck, IndependentChecks
 from mb2fmu.validation.reference.derivative_conditioning import LeastKnownDerivativeDigits
 from mb2fmu.validation.reference.reference_run import ComparedVariableKind, ReferenceRun
-from mb2fmu.validation.runs.fmu_description import InterfaceType
+from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun
 from mb2fmu.validation.source_checks.mass_matrix_solve_accuracy import LeastAccurateDerivative

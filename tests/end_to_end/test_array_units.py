@@ -17,7 +17,7 @@ from mb2fmu import pipeline
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package.fmu_archive import read_archive
 from mb2fmu.fmu.runner.fmi3_array_elements import encode_array_element_reference
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 
 ARM = robot(
     '<link name="base"/>\n',

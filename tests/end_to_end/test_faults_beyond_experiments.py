@@ -23,7 +23,7 @@ from mb2fmu.model import Model, check_model
 from mb2fmu.report.verdict_summary import describe_validated_value_ranges
 from mb2fmu.validation import ValidationResult
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.runs.source_binary_comparison import compare_recompiled_sources
 
 Judge = Callable[..., ValidationResult]

@@ -20,7 +20,7 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.event_definitions import form_contact_and_latch_events
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
 MASS, STIFFNESS, DAMPING, PRESSED, G = 0.2, 400.0, 0.5, 0.02, 9.81

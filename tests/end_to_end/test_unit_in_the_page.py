@@ -117,7 +117,9 @@ def test_the_page_has_the_numbers_of_the_native_fmu(built, browser: str, tmp_pat
     package = tmp_path / "unit.fmu"
     mb2fmu.fmu.package.write_fmu_archive(built.core, package)
     native = mb2fmu.simulate(package, at=at, stop=times[-1], step=step)
-    drawing = visualization.draw_motion(scene, visualization.scene.scene_pose_trajectories.make_start_trajectory(scene))
+    drawing = visualization.draw_motion(
+        scene, visualization.scene.scene_pose_trajectories.make_single_instant_trajectory(scene)
+    )
     page = tmp_path / "page.html"
     page.write_text(
         PAGE.format(
@@ -185,7 +187,7 @@ def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float,
     assert native["v"][94] == 0.0
     assert native["v"][-1] < 0.0
     drawing = visualization.draw_motion(
-        built.scene, visualization.scene.scene_pose_trajectories.make_start_trajectory(built.scene)
+        built.scene, visualization.scene.scene_pose_trajectories.make_single_instant_trajectory(built.scene)
     )
     record, chosen = (
         format_script_safe_json(form_interactive_fmu_record(live, built.scene, drawing)),

@@ -27,7 +27,7 @@ from mb2fmu.pipeline.run_and_report.validation_run import ReferenceEquations, ch
 from mb2fmu.robots import RobotMechanics
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
 from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,7 @@ from mb2fmu.units import display_unit_conversion, parse_value_in_unit
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedVariable
     from mb2fmu.validation.data.validation_data_tables import ValidationDataTable
-    from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
+    from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType
 
 
 Floats = npt.NDArray[np.float64]

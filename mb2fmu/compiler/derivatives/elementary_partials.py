@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
-from mb2fmu.model.scalar_operation_table import OPERATIONS, Op, select_scalar_operations
+from mb2fmu.model.scalar_operation_table import OPERATIONS, Op, find_operations_by_attribute
 
-ZERO_DERIVATIVE_OPERATIONS = select_scalar_operations(lambda row: row.flat)
+ZERO_DERIVATIVE_OPERATIONS = find_operations_by_attribute(lambda row: row.flat)
 """Operations whose derivative is 0 wherever it exists."""
 
 

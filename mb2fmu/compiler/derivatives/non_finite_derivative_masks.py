@@ -23,19 +23,19 @@ from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_copy import LEAF_GROUPS, CopiedProgramNodes
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
-from mb2fmu.model.scalar_operation_table import select_scalar_operations
+from mb2fmu.model.scalar_operation_table import find_operations_by_attribute
 
-_INFINITE_SLOPE_OPERATIONS = frozenset(map(int, select_scalar_operations(lambda row: row.hazard == "edge")))
+_INFINITE_SLOPE_OPERATIONS = frozenset(map(int, find_operations_by_attribute(lambda row: row.hazard == "edge")))
 """Operations that have a finite value, but no finite slope, at the end of where they are defined."""
 _POLE_OPERATIONS = _INFINITE_SLOPE_OPERATIONS | frozenset(
-    map(int, select_scalar_operations(lambda row: row.hazard == "pole"))
+    map(int, find_operations_by_attribute(lambda row: row.hazard == "pole"))
 )
 """Operations that may give infinity, or have an infinite slope, where all operands are finite."""
 _OVERFLOW_OPERATIONS = frozenset(
-    map(int, select_scalar_operations(lambda row: row.hazard == "large"))
+    map(int, find_operations_by_attribute(lambda row: row.hazard == "large"))
 )  # the value may be larger than any number
-_COMMUTATIVE_OPERATIONS = frozenset(map(int, select_scalar_operations(lambda row: row.symmetric)))
-_NONNEGATIVE_OPERATIONS = frozenset(map(int, select_scalar_operations(lambda row: row.never_negative)))
+_COMMUTATIVE_OPERATIONS = frozenset(map(int, find_operations_by_attribute(lambda row: row.symmetric)))
+_NONNEGATIVE_OPERATIONS = frozenset(map(int, find_operations_by_attribute(lambda row: row.never_negative)))
 SELECTION_OPERATIONS = frozenset(map(int, (Op.SELECT, Op.MIN, Op.MAX)))
 """Operations that give one of their operands."""
 _ADD, _MUL, _DIV, _SQRT, _EXP, _COSH, _MAX, _MIN, _SELECT, _LOG, _BLOCK, _CONSTANT = map(

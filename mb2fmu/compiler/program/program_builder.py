@@ -42,16 +42,16 @@ from mb2fmu.compiler.program.scalar_program import (
     ScalarizedLinearSystem,
     ScalarProgram,
 )
-from mb2fmu.model.scalar_operation_table import OPERATIONS, select_scalar_operations
+from mb2fmu.model.scalar_operation_table import OPERATIONS, find_operations_by_attribute
 
 _MAX_SUM_LENGTH = 4_096  # the search is quadratic in the worst case: longer sums are added as they are
 
 
 _ODD_FUNCTIONS, _EVEN_FUNCTIONS = (
-    select_scalar_operations(lambda row: row.parity == "odd"),
-    select_scalar_operations(lambda row: row.parity == "even"),
+    find_operations_by_attribute(lambda row: row.parity == "odd"),
+    find_operations_by_attribute(lambda row: row.parity == "even"),
 )
-_COMMUTATIVE_OPERATIONS = select_scalar_operations(lambda row: row.symmetric)
+_COMMUTATIVE_OPERATIONS = find_operations_by_attribute(lambda row: row.symmetric)
 # members of an enumeration are slow to look up, and these are requested at every node
 _ADD, _SUB, _MUL, _DIV, _NEG = int(Op.ADD), int(Op.SUB), int(Op.MUL), int(Op.DIV), int(Op.NEG)
 _MAX_FACTORS = 16  # a product of products unfolds without end

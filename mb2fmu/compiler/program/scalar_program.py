@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op, select_scalar_operations
+from mb2fmu.model.scalar_operation_table import LEAF_OPERATIONS, OPERATIONS, Op, find_operations_by_attribute
 
 __all__ = [
     "BINARY_OPERATIONS",
@@ -34,9 +34,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-UNARY_OPERATIONS = select_scalar_operations(lambda row: row.arity == 1)
-BINARY_OPERATIONS = select_scalar_operations(lambda row: row.arity == 2)
-TERNARY_OPERATIONS = select_scalar_operations(lambda row: row.arity == 3)
+UNARY_OPERATIONS = find_operations_by_attribute(lambda row: row.arity == 1)
+BINARY_OPERATIONS = find_operations_by_attribute(lambda row: row.arity == 2)
+TERNARY_OPERATIONS = find_operations_by_attribute(lambda row: row.arity == 3)
 
 _ARITY_TABLE, _ARITY_BLOCK = 4, 5
 _OPERATION_ARITY = np.array(

@@ -177,7 +177,7 @@ class VariableStartKind:
 
 
 Method = str
-"""Name of a row of :data:`mb2fmu.mechanics.formulation_table.FORMULATIONS`."""
+"""Name of a row of :data:`mb2fmu.mechanics.formulation_registry.FORMULATIONS`."""
 
 Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 """What becomes of holonomic constraints in the ordinary differential equation of the FMU:

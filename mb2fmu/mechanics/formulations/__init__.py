@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, Method
-from mb2fmu.mechanics.formulation_table import FORMULATIONS
+from mb2fmu.mechanics.formulation_registry import FORMULATIONS
 from mb2fmu.mechanics.formulations.constraint_treatment import (
     ConstraintTreatmentPlan,
     TreatmentOption,

@@ -71,10 +71,10 @@ from mb2fmu.model.quantity_declarations import (
 )
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.record_based_mechanics import (
-    NamedBody,
-    NamedFrame,
+    BodyReference,
+    FrameReference,
+    JointReference,
     NamedFramePoint,
-    NamedJoint,
     RecordBasedMechanics,
 )
 from mb2fmu.model.variable_naming import is_model_name, is_variable_name, list_output_variable_names, suggest_identifier
@@ -510,14 +510,14 @@ def _request_faults(model: Model, request: OutputRequest) -> Iterator[Fault]:
     call, name = f"output_{request.kind}", request.name
     recorded = isinstance(model.mechanics, RecordBasedMechanics)
     point = (NamedFramePoint, "a point of the mechanics: .point(frame)") if recorded else (Point, "a Point")
-    frame = (NamedFrame, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
-    held = (NamedBody, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
+    frame = (FrameReference, "one of the mechanics: .frame(name)") if recorded else (ReferenceFrame, "a ReferenceFrame")
+    held = (BodyReference, "what a joint carries") if recorded else (Joint | BodyBase, "a joint, or bodies")
     wanted: dict[str, tuple[Any, str]] = {
         **dict.fromkeys(("point", "located point"), point),
         **dict.fromkeys(("frame", "oriented frame"), frame),
         "body": (BodyBase, "bodies of the mechanics"),
         "joint or bodies": held,
-        "joint": (NamedJoint, "joints of a robot"),
+        "joint": (JointReference, "joints of a robot"),
     }
     row = OUTPUT_KINDS[request.kind]
     if mechanics_source.inertial_frame(model.mechanics) is None and not request.kind.endswith("energy"):

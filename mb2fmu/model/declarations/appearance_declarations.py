@@ -133,7 +133,7 @@ class VisualShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PointTrace:
+class TracedPointDeclaration:
     """A point whose path is drawn; attributes as of :class:`VisualShape`."""
 
     point: Point
@@ -195,7 +195,7 @@ class FlexibleMeshShape:
     where: str = ""
 
 
-AppearanceItem = VisualShape | PointTrace | LoadArrow | HiddenBodyDeclaration | FlexibleMeshShape
+AppearanceItem = VisualShape | TracedPointDeclaration | LoadArrow | HiddenBodyDeclaration | FlexibleMeshShape
 
 
 def find_appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.Symbol]) -> Iterator[tuple[str, str]]:
@@ -211,7 +211,7 @@ def find_appearance_item_faults(item: AppearanceItem, parameters: frozenset[sm.S
         return
     if item.color and not COLOUR_PATTERN.fullmatch(item.color):
         yield f"there is no color {item.color!r}", "write it as #rrggbb, as in #1f77b4"
-    if isinstance(item, PointTrace) and not isinstance(item.point, Point):
+    if isinstance(item, TracedPointDeclaration) and not isinstance(item.point, Point):
         yield f"a {type(item.point).__name__} cannot be traced", "give a Point"
     if isinstance(item, FlexibleMeshShape) and not (0 < item.opacity <= 1 and 0 < item.scale < math.inf):
         yield f"displacements of {item.body.name} cannot be drawn", "give a scale above 0, an opacity above 0, up to 1"
@@ -322,7 +322,7 @@ class AppearanceDeclarations:
 
     def trace(self, point: Point, *, color: str = "") -> None:
         """Draw the path of a point."""
-        self.appearance_items.append(PointTrace(point=point, color=color, where=find_user_source_line()))
+        self.appearance_items.append(TracedPointDeclaration(point=point, color=color, where=find_user_source_line()))
 
     def hide(self, *bodies: Any) -> None:
         """Leave bodies out of pictures that would show them by their mass centre and inertia.

@@ -12,7 +12,12 @@ from sympy.physics.mechanics import Point, ReferenceFrame
 from sympy.physics.vector import Vector
 
 from mb2fmu.model.elements.contact_surfaces import ContactSurface, CylinderSurface, HeightSurface, PlaneSurface
-from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics, RecordedLoad
+from mb2fmu.model.sources.record_based_mechanics import (
+    FrameReference,
+    NamedFramePoint,
+    RecordBasedMechanics,
+    RecordedLoad,
+)
 
 _GROUND = ReferenceFrame("ground")
 _ORIGIN = Point("ground")
@@ -78,7 +83,7 @@ def express_surface_in_ground(mechanics: RecordBasedMechanics, surface: ContactS
         return replace(surface, normal=express_direction_in_ground(mechanics, given, surface.normal))
     if isinstance(surface, CylinderSurface):
         return replace(surface, axis=express_direction_in_ground(mechanics, given, surface.axis))
-    if isinstance(surface, HeightSurface) and isinstance(surface.frame, NamedFrame):
+    if isinstance(surface, HeightSurface) and isinstance(surface.frame, FrameReference):
         return replace(surface, frame=_GROUND)
     return surface
 

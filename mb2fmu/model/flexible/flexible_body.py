@@ -27,8 +27,8 @@ from mb2fmu.model.flexible.bending_surface import make_section_outline, make_tub
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
+from mb2fmu.model.flexible.flexible_body_from_sid import read_sid_data
 from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData, convert_frequency_limit_to_hertz, make_modal_data
-from mb2fmu.model.flexible.sid_data import read_sid_data
 from mb2fmu.model.source_location import find_user_source_line
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.variable_naming import is_variable_name

@@ -20,7 +20,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.sources.parts_mechanics_source import Parts
-from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint, RecordBasedMechanics
+from mb2fmu.model.sources.record_based_mechanics import FrameReference, NamedFramePoint, RecordBasedMechanics
 
 ExpressionTuple = tuple[sm.Expr, ...]
 Mechanics: TypeAlias = System | KanesMethod | LagrangesMethod | Parts | RecordBasedMechanics
@@ -238,11 +238,11 @@ def joints(mechanics: Mechanics) -> tuple[Any, ...]:
     return tuple(mechanics.joints) if isinstance(mechanics, System) else ()
 
 
-def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | NamedFrame | None:
+def inertial_frame(mechanics: Mechanics) -> ReferenceFrame | FrameReference | None:
     """Return the inertial frame N; None for a Lagrangian that was given none."""
     match mechanics:
         case RecordBasedMechanics():
-            return NamedFrame(mechanics.ground)
+            return FrameReference(mechanics.ground)
         case KanesMethod():
             return mechanics._inertial
         case LagrangesMethod():
@@ -321,6 +321,6 @@ def _all_source_bodies(mechanics: Mechanics) -> tuple[Any, ...]:
     return tuple(mechanics.bodies)
 
 
-def _is_ground(body: Any, frame: ReferenceFrame | NamedFrame | None) -> bool:
+def _is_ground(body: Any, frame: ReferenceFrame | FrameReference | None) -> bool:
     """Return whether a body is fixed in the inertial frame: its frame, and velocity zero."""
     return frame is not None and getattr(body, "frame", None) == frame and body.masscenter._vel_dict.get(frame) == 0

@@ -22,7 +22,7 @@ MotionVectorWord = Literal["position", "velocity", "angular velocity"]
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFrame:
+class FrameReference:
     """A frame by its name; used for orientations, angular velocities and components."""
 
     name: str
@@ -42,14 +42,14 @@ class NamedFramePoint:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedJoint:
+class JointReference:
     """A joint by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class NamedBody:
+class BodyReference:
     """A body by its name."""
 
     name: str
@@ -67,7 +67,7 @@ class RecordedLoad:
         where: ``file:line`` where it was made.
     """
 
-    at: NamedFramePoint | NamedFrame
+    at: NamedFramePoint | FrameReference
     components: Components
     axes: str
     where: str = field(default="", compare=False)
@@ -110,7 +110,7 @@ class RecordBasedMechanics:
     frames: tuple[str, ...]
     efforts: dict[str, list[sm.Expr]] = field(default_factory=dict)
     loads: list[RecordedLoad] = field(default_factory=list)
-    sensed: dict[tuple[MotionVectorWord, NamedFramePoint | NamedFrame], Components] = field(default_factory=dict)
+    sensed: dict[tuple[MotionVectorWord, NamedFramePoint | FrameReference], Components] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     position: Mapping[str, sm.Expr] = field(default_factory=dict)
     """Joint → its coordinate q(t); joints with one coordinate only."""
@@ -126,7 +126,7 @@ class RecordBasedMechanics:
         x, y, z = map(float, offset)
         return NamedFramePoint(self.frame(frame).name, (x, y, z))
 
-    def frame(self, name: str) -> NamedFrame:
+    def frame(self, name: str) -> FrameReference:
         """Return a frame, for outputs.
 
         Raises:
@@ -134,7 +134,7 @@ class RecordBasedMechanics:
         """
         if name not in self.frames:
             raise KeyError(f"there is no frame {name!r}; there are {', '.join(self.frames)}")
-        return NamedFrame(name)
+        return FrameReference(name)
 
     def position_of(self, frame: str, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Components:
         """Return the position of a point fixed in a frame, for expressions of loads, efforts, outputs, states, events.
@@ -165,7 +165,7 @@ class RecordBasedMechanics:
         """Return the angular velocity of a frame, rad/s, along the ground's axes, for expressions."""
         return self._sensed("angular velocity", self.frame(frame))
 
-    def _sensed(self, what: MotionVectorWord, at: NamedFramePoint | NamedFrame) -> Components:
+    def _sensed(self, what: MotionVectorWord, at: NamedFramePoint | FrameReference) -> Components:
         """Return the symbols of a vector of the motion, made when it is requested first."""
         if (what, at) not in self.sensed:
             name = re.sub(r"\W+", "_", f"{what}_of_{at.name}").strip("_")
@@ -226,7 +226,7 @@ class RecordBasedMechanics:
     def torque(self, frame: str, components: Sequence[Any], *, axes: str = "") -> RecordedLoad:
         """Return a torque on a link, N·m, for ``model.add_loads``; the arguments are those of :meth:`force`."""
         return RecordedLoad(
-            NamedFrame(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_source_line()
+            FrameReference(frame), _read_three_values(components, sm.sympify), self._axes(axes), find_user_source_line()
         )
 
     def add_force(

@@ -53,7 +53,7 @@ def read_scene_of_fmu(fmu: InMemoryFileTree, where: str) -> Scene:
         ValidationError: If its description cannot be read.
     """
     if visualization.SCENE_FILE not in fmu.files:
-        from mb2fmu.validation.runs.fmu_description import read_fmu_description
+        from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 
         read_fmu_description(fmu)  # what cannot be read is the cause
         remedy = "animate it by its model: mb2fmu animate NAME.fmu --model MODEL.py; FMUs of mb2fmu carry their scene"
@@ -73,7 +73,7 @@ def draw_fmu_motion(
         ToolError: If it fails while it runs.
     """
     from mb2fmu import validation
-    from mb2fmu.validation.runs.fmu_description import read_fmu_description
+    from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 
     steps = max(1, round(scene.stop / scene.step))
     time = np.arange(steps + 1, dtype=np.float64) * np.float64(scene.step)

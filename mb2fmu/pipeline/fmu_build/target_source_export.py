@@ -16,7 +16,7 @@ from mb2fmu.compiler.program.scalar_program import ProgramEntryPoint, ScalarProg
 from mb2fmu.errors import EmitError, Fault
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import write_file_tree
-from mb2fmu.mechanics.formulation_table import METHOD_TITLES
+from mb2fmu.mechanics.formulation_registry import METHOD_TITLES
 from mb2fmu.pipeline.derivation.event_requirements import (
     list_event_sources,
     list_sticking_frictions,

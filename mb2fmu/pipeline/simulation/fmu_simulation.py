@@ -21,7 +21,7 @@ from mb2fmu.units import parse_value_in_unit
 
 if TYPE_CHECKING:
     from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
-    from mb2fmu.validation.runs.fmu_description import InterfaceType
+    from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def simulate_fmu_file(
     """
     from mb2fmu import validation
     from mb2fmu.fmu import package
-    from mb2fmu.validation.runs.fmu_description import read_fmu_description
+    from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
     from mb2fmu.validation.runs.fmu_run import run_fmu_process
 
     files = package.read_archive(path)

@@ -32,7 +32,7 @@ from mb2fmu.temporary_files import make_temporary_folder
 if TYPE_CHECKING:
     from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
     from mb2fmu.validation.data.validation_data_tables import ValidationDataTable
-    from mb2fmu.validation.runs.fmu_description import FmuDescription
+    from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription
 
 CaseProgressCallback = Callable[[int, int, int], None]
 """Is notified how many cases are done, how many there are, how many failed."""
@@ -156,7 +156,7 @@ def _prepare_study(
     """Return the study, and the FMU's file name and archive; raise with earlier faults, too."""
     from mb2fmu import validation
     from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
-    from mb2fmu.validation.runs.fmu_description import read_fmu_description
+    from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 
     if is_study_target_missing(plan, earlier):
         raise AnalysisError("the plan cannot be used:", earlier)

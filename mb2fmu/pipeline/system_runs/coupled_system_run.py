@@ -21,7 +21,7 @@ from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.model.model_loading import load_result_of_annotated_function, locate_model_file
+from mb2fmu.model.model_loading import load_result_of_annotated_function, resolve_model_argument
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.derivation.model_derivation import derive
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
@@ -214,7 +214,7 @@ def _locate_source(source: Any, system: CoupledSystem) -> Any:
     """Return the file that a system means: beside its own, or a model that comes along; a model stays one."""
     if not isinstance(source, str | Path):
         return source
-    return locate_model_file(source, system.source.parent if system.source else Path())
+    return resolve_model_argument(source, system.source.parent if system.source else Path())
 
 
 def _check_request(masters: Sequence[str], *, parquet: bool) -> None:

@@ -27,7 +27,7 @@ from mb2fmu.systems.splitting import (
     make_cut_mechanism_parts,
     select_joints_to_cut,
 )
-from mb2fmu.systems.splitting.cut_mechanism_forces import make_variable_identifier
+from mb2fmu.systems.splitting.exchanged_part_forces import make_variable_identifier
 from mb2fmu.systems.splitting.splitting_settings import choose_bushing_stiffness
 from mb2fmu.systems.splitting.system_script_writing import SystemRunSettings, form_coupled_system_script
 

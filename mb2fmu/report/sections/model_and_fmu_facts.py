@@ -9,7 +9,7 @@ from markupsafe import Markup
 from mb2fmu.fmu.integration_method_table import find_integration_method_by_kind
 from mb2fmu.fmu.interface.fmu_interface import FmuCapabilities, FmuInterface, FmuSolverSettings, FmuVariable
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-from mb2fmu.mechanics.formulation_table import METHOD_TITLES
+from mb2fmu.mechanics.formulation_registry import METHOD_TITLES
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, DeclaredVariable, Input, Parameter, Speed
 from mb2fmu.report.equation_display.mathml import format_mathml_identifier

@@ -10,7 +10,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.declared_outputs import OutputRequest
-from mb2fmu.model.sources.record_based_mechanics import NamedJoint
+from mb2fmu.model.sources.record_based_mechanics import JointReference
 from mb2fmu.robots.description.robot_description import RobotDescription
 from mb2fmu.robots.robot_settings import RobotSettings
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
@@ -69,7 +69,7 @@ def request_joint_efforts(
                 name=f"{each.name}.effort",
                 kind="joint_effort",
                 unit="N.m" if turns else "N",
-                subject=tuple(map(NamedJoint, moved)),
+                subject=tuple(map(JointReference, moved)),
                 where=description.format_location(joint.line),
                 description=f"{'torque' if turns else 'force'} along joint {joint.name} that its motion takes",
             )

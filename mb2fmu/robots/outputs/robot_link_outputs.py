@@ -16,7 +16,7 @@ from typing import Any
 from mb2fmu.errors import Fault
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS
 from mb2fmu.model.model import Model
-from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFramePoint
+from mb2fmu.model.sources.record_based_mechanics import BodyReference, NamedFramePoint
 from mb2fmu.robots.robot_settings import RequestedFrameOutput
 from mb2fmu.robots.tree.articulated_tree import RobotPartTree
 from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
@@ -59,14 +59,14 @@ def _moved_parts(tree: RobotPartTree) -> dict[str, int]:
     return {part.moving_joint.name: i for i, part in enumerate(tree.parts[1:], 1) if not part.section}
 
 
-def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[NamedBody, ...]:
+def _carried_bodies(mechanics: RobotMechanics, first: int) -> tuple[BodyReference, ...]:
     """Return the bodies that a joint carries; a link that bends is several."""
     tree = mechanics.tree
     found = sorted(tree.list_carried_parts([first]))
     names = [tree.parts[i].name for i in found if tree.parts[i].body_inertia is not None]
     for link in mechanics.flexible:
         names += [body.name for body in link.body.bodies if tree.location_of_link[link.name][0] in found]
-    return tuple(map(NamedBody, names))
+    return tuple(map(BodyReference, names))
 
 
 def request_link_frame_outputs(model: Model, mechanics: RobotMechanics, item: RequestedFrameOutput) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, KinematicVectorSymbols, Load, TorqueLoad
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap, plain_symbols
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
-from mb2fmu.model.sources.record_based_mechanics import NamedFrame, NamedFramePoint
+from mb2fmu.model.sources.record_based_mechanics import FrameReference, NamedFramePoint
 from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 
 
@@ -26,7 +26,7 @@ def read_link_loads(
     for k, load in enumerate(robot.loads, 1):
         x, y, z = map(plain, load.components)
         body = body_of.get(robot.tree.location_of_link[load.frame][0], -1)
-        name, terms = f"{load.load_kind} {k} on {load.frame}", ((number_of(NamedFrame(load.axes)), (x, y, z)),)
+        name, terms = f"{load.load_kind} {k} on {load.frame}", ((number_of(FrameReference(load.axes)), (x, y, z)),)
         kind = ForceLoad if isinstance(load.at, NamedFramePoint) else TorqueLoad
         found.append(kind(name, number_of(load.at), terms, body))
     return found

@@ -37,7 +37,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.output_import import SympySourceObj
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
-from mb2fmu.model.sources.record_based_mechanics import NamedBody, NamedFrame, NamedFramePoint, NamedJoint
+from mb2fmu.model.sources.record_based_mechanics import BodyReference, FrameReference, JointReference, NamedFramePoint
 from mb2fmu.robots.description.robot_description import Array, Pose
 from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecordBuilder
 from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
@@ -112,7 +112,7 @@ class _RobotMechanismBuilder:
         d = self.definition
         records = replace(self._form_tree_records(kinematics, bodies, loads), motion_vectors=sensed, appearance=scenery)
         records = add_contacts_and_latches(self._add_loop_rows(records), d, self.plain)
-        joints = [NamedJoint(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
+        joints = [JointReference(part.moving_joint.name) for part in self.robot.tree.parts[1:]] if self.inverse else []
         named = _requested_bodies(d, {body.name: k for k, body in enumerate(bodies)})
         numbers = SympySourceObjectRecordNumbers(
             frames=self.frame_of, points=self.point_of, bodies=named, joints=joints
@@ -568,7 +568,7 @@ class _RobotMechanismBuilder:
 
     def find_number(self, item: object) -> int:
         """Return the number of a requested frame or point, which is made at the first request; -1: neither."""
-        if isinstance(item, NamedFrame) and item not in self.frame_of:
+        if isinstance(item, FrameReference) and item not in self.frame_of:
             part, pose = self._locate_on_part(item.name)
             self.frame_of[item] = self._make_fixed_frame(item.name, self.part_frame[part], pose)
         elif isinstance(item, NamedFramePoint) and item not in self.point_of:
@@ -585,4 +585,4 @@ class _RobotMechanismBuilder:
 def _requested_bodies(definition: CheckedModel, numbers: Mapping[str, int]) -> dict[int, int]:
     """Return the id of each body that an output names → its number."""
     requests = [item for item in definition.outputs if isinstance(item, OutputRequest)]
-    return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, NamedBody)}
+    return {id(body): numbers[body.name] for r in requests for body in r.subject if isinstance(body, BodyReference)}

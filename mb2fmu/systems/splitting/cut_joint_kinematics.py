@@ -14,7 +14,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Components
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
 from mb2fmu.systems.splitting.cut_joint_topology import CutJoint
-from mb2fmu.systems.splitting.cut_mechanism_forces import AXES
+from mb2fmu.systems.splitting.exchanged_part_forces import AXES
 from mb2fmu.systems.splitting.joint_replacement_records import rotation_about_frame_axis, rotation_by_vector
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 

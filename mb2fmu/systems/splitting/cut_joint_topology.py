@@ -15,7 +15,7 @@ from mb2fmu.systems.splitting.body_motion_states import (
     list_load_frames,
     list_load_points,
 )
-from mb2fmu.systems.splitting.cut_mechanism_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
+from mb2fmu.systems.splitting.exchanged_part_forces import find_axes_of_point_and_frame_motion, make_variable_identifier
 from mb2fmu.systems.wired_system import CouplingError
 
 _FAULT_REMEDY = "write frames and points beyond the joint relative to its frame and point"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mb2fmu.mechanics.mechanism.records.prebuilt_mechanism_source import ReadyMadeMechanismSource
 from mb2fmu.model.checked_model import CheckedModel
-from mb2fmu.systems.splitting.cut_mechanism_forces import list_exchanged_forces
+from mb2fmu.systems.splitting.exchanged_part_forces import list_exchanged_forces
 from mb2fmu.systems.splitting.mechanism_cut_records import MechanismCut
 from mb2fmu.systems.splitting.mechanism_part_variables import MechanismPartVariables
 from mb2fmu.systems.splitting.split_part_draft import MechanismPartDraft

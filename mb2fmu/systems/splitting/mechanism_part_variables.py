@@ -13,7 +13,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, OutputRecord, RequestedOutput
 from mb2fmu.model.declarations.declared_terminals import DeclaredTerminal, DeclaredTerminalMember
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Input, Parameter
-from mb2fmu.systems.splitting.cut_mechanism_forces import make_variable_identifier
+from mb2fmu.systems.splitting.exchanged_part_forces import make_variable_identifier
 from mb2fmu.systems.splitting.needed_frames_and_points import FramesAndPointsOfPart
 from mb2fmu.systems.splitting.split_part_draft import ACCELERATION, VALUE, MechanismPartDraft
 

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates
 from mb2fmu.systems.splitting.body_motion_states import list_frames_turned_by_load
-from mb2fmu.systems.splitting.cut_mechanism_forces import (
+from mb2fmu.systems.splitting.exchanged_part_forces import (
     ExchangedForce,
     find_mechanism_parts_under_load,
     replace_magnitude_by_input,

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint, choose_extreme_state_points
+from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepCheckStart, choose_unusual_step_check_start
 from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import round_to_significant_digits
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
@@ -30,7 +30,7 @@ from mb2fmu.validation.reference.finite_differences import (
     compute_state_and_input_differences,
 )
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceCapabilities, InterfaceType
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceCapabilities, InterfaceType
 from mb2fmu.validation.runs.fmu_run import Operations
 
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,6 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCheckPoint,
     make_api_check_planner,
 )
-from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
 from mb2fmu.validation.api_checks.derivative_api_checks import (
     compare_adjoint_derivatives,
     compare_directional_derivatives,
@@ -30,6 +29,7 @@ from mb2fmu.validation.api_checks.extreme_state_checks import (
     compare_values_at_extreme_states,
     make_extreme_state_points_operation,
 )
+from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.api_checks.unusual_step_checks import UnusualStepComparison, UnusualStepPlanner
 from mb2fmu.validation.api_checks.value_api_checks import (
@@ -42,7 +42,7 @@ from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.experiment.perturbed_experiment import list_settable_fmu_variables
 from mb2fmu.validation.reference.variable_scales import enlarge_sizes_of_zeros
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
 from mb2fmu.validation.validation_result import ApiCallFamilyResult
 

@@ -15,7 +15,7 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlanner,
     list_state_and_input_changes,
 )
-from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
+from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import (
     KNOWN_FRACTION,
     NOISE_FRACTION,

@@ -21,14 +21,14 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
+from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 

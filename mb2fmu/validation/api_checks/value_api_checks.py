@@ -10,7 +10,7 @@ import numpy as np
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.api_checks.api_call_plan import PERTURBED_EXPERIMENT_INDEX, ApiCallPlanner
-from mb2fmu.validation.api_checks.api_call_sequence import ApiCallSequence
+from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, start_flow_in_modes

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.validation.bounds.indeterminate_friction_modes import find_indeterminate_friction_signs
+from mb2fmu.validation.bounds.marginal_friction_modes import find_indeterminate_friction_signs
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.event_time_matching import (
     SIMULTANEOUS_FRACTION,
@@ -43,7 +43,7 @@ from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOW
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.runs.fmu_description import InterfaceType
+    from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 

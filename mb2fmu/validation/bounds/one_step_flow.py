@@ -42,7 +42,7 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.located_events import LocatedEvent
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.runs.fmu_description import InterfaceType
+    from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 

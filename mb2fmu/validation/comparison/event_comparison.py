@@ -44,7 +44,7 @@ from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
 from mb2fmu.validation.validation_result import EventJump, EventResult
 
 if TYPE_CHECKING:
-    from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType
+    from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -131,7 +131,7 @@ def _find_derivative_variables(reference: ReferenceRun, description: FmuDescript
     return {i: names[name] for i, name in enumerate(states) if name in names}
 
 
-def select_events_to_locate(
+def select_reference_events(
     reference: ReferenceRun, limits: ErrorBounds, description: FmuDescription
 ) -> tuple[EventToLocate, ...]:
     """Return the events of a reference, at most ``MAX_EVENTS_TO_LOCATE``, except those caused by jumps of inputs."""

@@ -59,7 +59,7 @@ from mb2fmu.validation.bounds.event_time_tolerances import (
     find_communication_points_near_events,
 )
 from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_uncertainty
-from mb2fmu.validation.bounds.indeterminate_friction_modes import compute_sticking_output_changes
+from mb2fmu.validation.bounds.marginal_friction_modes import compute_sticking_output_changes
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
@@ -89,7 +89,7 @@ from mb2fmu.validation.validation_result import InvariantResult, VariableResult
 
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-    from mb2fmu.validation.runs.fmu_description import InterfaceType
+    from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType
 
 Floats = npt.NDArray[np.float64]
 

@@ -32,7 +32,7 @@ from mb2fmu.validation.data.validation_data_tables import (
     ValidationDataTable,
     ValidationDataTolerance,
 )
-from mb2fmu.validation.runs.fmu_description import InterfaceType, read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import Operations, run_fmu_process
 from mb2fmu.validation.runs.fmu_variables import FmuScalarVariable, FmuVariables, read_fmu_variables
 

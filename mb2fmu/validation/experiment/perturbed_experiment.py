@@ -41,7 +41,7 @@ from mb2fmu.validation.reference.perturbed_contact_starts import (
 from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
-from mb2fmu.validation.runs.fmu_description import FmuDescription
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription
 from mb2fmu.validation.validation_result import PerturbedExperimentValue, PerturbedRole
 
 Floats = npt.NDArray[np.float64]

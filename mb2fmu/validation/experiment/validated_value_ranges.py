@@ -13,7 +13,7 @@ from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoin
 from mb2fmu.validation.api_checks.api_check_families import EXTREMES, SOLVERS, STEPS, ApiCheckFamily
 from mb2fmu.validation.api_checks.extreme_state_checks import ExtremeEvaluationPoint
 from mb2fmu.validation.reference.reference_run import ReferenceRun
-from mb2fmu.validation.runs.fmu_description import InterfaceType
+from mb2fmu.validation.runs.fmu_description_for_runs import InterfaceType
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
 from mb2fmu.validation.validation_result import ExercisedQuantityResult
 

@@ -33,11 +33,11 @@ from mb2fmu.validation.independent_import.independent_robot_file import (
     RobotImport,
     find_link_places,
     form_added_forces,
+    list_evaluation_point_items,
+    list_evaluation_point_symbols,
     list_link_vectors,
     list_loop_closures,
     list_loops_of_settings,
-    list_point_items,
-    list_point_symbols,
     reread_robot_file,
 )
 from mb2fmu.validation.independent_import.independent_urdf_equations import (
@@ -53,7 +53,7 @@ from mb2fmu.validation.independent_import.missing_independent_import import (
 )
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_symbol_slots import RobotCoordinateRates, RobotSymbolSlots
-from mb2fmu.validation.source_checks.event_import_check import ImportedEventComparison
+from mb2fmu.validation.source_checks.imported_event_check import ImportedEventComparison
 from mb2fmu.validation.source_checks.random_admissible_points import RANDOM_SEED, RandomAdmissibleState
 from mb2fmu.validation.source_checks.source_acceleration_samples import (
     INDEPENDENT_IMPORT,
@@ -138,12 +138,12 @@ class _IndependentRobotAccelerations:
     ) -> None:
         self._definition, self._robot, self._import, self._closures = definition, robot, independent_import, closures
         self._added_forces = added or AddedGeneralizedForces(
-            (), (), (), list_point_symbols(definition), {}, lambda _: GROUND_POSE
+            (), (), (), list_evaluation_point_symbols(definition), {}, lambda _: GROUND_POSE
         )
         own = independent_import.accuracy if isinstance(independent_import, MujocoEquations) else 0.0
         self._accuracy = max(ROUND_OFF_FRACTION, own)
         self._parameters = [p for p in definition.parameters if not p.calculated]
-        self._items = list_point_items(definition)
+        self._items = list_evaluation_point_items(definition)
         self._slot = {item.name: k + 1 for k, item in enumerate(self._items)}
         self._slot_of_symbol = {item.symbol: self._slot[item.name] for item in self._items}
         symbols = [p.symbol for p in self._parameters]
@@ -153,7 +153,7 @@ class _IndependentRobotAccelerations:
             (), (), list_link_vectors(robot), (), {}, find_link_places(independent_import)
         )
         self.symbols = RobotSymbolSlots(
-            definition, list_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
+            definition, list_evaluation_point_symbols(definition), robot.motion_symbols, self._evaluate_link_vectors
         )
         touches = [contact.gap < 0 for contact in definition.contacts]
         touches += [latch.close for latch in definition.latches]

@@ -127,7 +127,7 @@ def form_added_forces(
         loads,
         efforts,
         motion_vectors,
-        [*list_point_symbols(definition), *(state.symbol for state in states)],
+        [*list_evaluation_point_symbols(definition), *(state.symbol for state in states)],
         calculated_values | rates,
         find_link_places(independent_import),
         [state.derivative for state in states],
@@ -151,16 +151,16 @@ def list_link_vectors(robot: RobotMechanics) -> list[LoadMotionVectorSymbols]:
     return vectors
 
 
-def list_point_items(definition: CheckedModel) -> list[Any]:
+def list_evaluation_point_items(definition: CheckedModel) -> list[Any]:
     """Return free parameters, states and inputs: one value each makes a point, behind that of time."""
     free = [p for p in definition.parameters if not p.calculated]
     return [*free, *definition.coordinates, *definition.speeds, *definition.inputs]
 
 
-def list_point_symbols(definition: CheckedModel) -> list[sm.Expr]:
+def list_evaluation_point_symbols(definition: CheckedModel) -> list[sm.Expr]:
     """Return the symbol of each value of a point."""
     t = dynamicsymbols._t  # noqa: SLF001 - SymPy has no public name for it
-    return [t, *(item.symbol for item in list_point_items(definition))]
+    return [t, *(item.symbol for item in list_evaluation_point_items(definition))]
 
 
 def list_loop_closures(

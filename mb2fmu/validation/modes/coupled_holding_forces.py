@@ -95,7 +95,7 @@ def find_ineffective_frictions(B: Floats, signs: int) -> npt.NDArray[np.bool_]:
     return _find_ineffective_frictions(B[:signs, :signs] - B[:signs, signs:] @ row_inverse @ B[signs:, :signs], B)
 
 
-def compute_friction_effects(
+def compute_friction_influence(
     B: Floats, state_effects: Floats, is_barred: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """Return the effects of frictions alone on their slips and on the states, beside contacts and latches that hold.

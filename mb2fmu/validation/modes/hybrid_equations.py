@@ -22,7 +22,7 @@ from mb2fmu.validation.evaluation_plans.event_iteration_errors import (
     make_conflicting_events_error,
 )
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
-from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_effects, solve_coupled_holding_forces
+from mb2fmu.validation.modes.coupled_holding_forces import compute_friction_influence, solve_coupled_holding_forces
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents, compute_distance_to_next_count
 from mb2fmu.validation.modes.event_names import format_event_name, list_switch_names
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
@@ -417,7 +417,7 @@ class HybridEquations(ModeEquations):
         holding_inputs = self._list_holding_inputs(x, modes)
         motion_without_forces = self.evaluate_in_modes(t, x, r, prepared, modes.values)
         B, state_effects = self._measure_force_effects(t, x, r, prepared, motion_without_forces, modes, holding_inputs)
-        B, state_effects = compute_friction_effects(
+        B, state_effects = compute_friction_influence(
             self._remove_pinned_effects(B, holding_inputs), state_effects, rest_limits[signs] > 0.0
         )
         state_effects[: self.n_q] = 0.0

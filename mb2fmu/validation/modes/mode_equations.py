@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
-from mb2fmu.validation.compiled.compiled_mode_steps import (
-    CompiledEventAssignments,
-    CompiledModeSteps,
+from mb2fmu.validation.compiled.compiled_integration_in_modes import (
+    CompiledIntegrationInModes,
+    EventAssignmentLayout,
     HeldSwitchingSurface,
     SwitchKind,
 )
@@ -82,7 +82,7 @@ class ModeEquations(NumericEquations):
         super().__init__(frozen.equations, typical)
         e = frozen.equations
         self._own_input_count = len(e.r) - frozen.inputs
-        self._mode_steps: CompiledModeSteps | None = None
+        self._mode_steps: CompiledIntegrationInModes | None = None
         places = {symbol: i for i, symbol in enumerate(e.states)}
         self.event_targets = [
             [places[symbol] for symbol, _ in event.settings if symbol in places] for event in frozen.events
@@ -92,13 +92,13 @@ class ModeEquations(NumericEquations):
         self._latch_states = [places[symbol] for symbol in frozen.latches.engaged_states] if frozen.latches else []
 
     @property
-    def mode_steps(self) -> CompiledModeSteps | None:
+    def mode_steps(self) -> CompiledIntegrationInModes | None:
         """Steps in C; None without a compiler."""
         if self.compiled_equations is None:
             return None
         if self._mode_steps is None or self._mode_steps.sizes is not self.sizes:
             e = self.frozen.equations
-            self._mode_steps = CompiledModeSteps(
+            self._mode_steps = CompiledIntegrationInModes(
                 self.compiled_equations,
                 [self._name_kind(i) for i in range(self._switch_count)],
                 self.sizes,
@@ -109,7 +109,7 @@ class ModeEquations(NumericEquations):
             )
         return self._mode_steps
 
-    def _list_event_settings(self) -> CompiledEventAssignments | None:
+    def _list_event_settings(self) -> EventAssignmentLayout | None:
         """Return what events set; None where signs or latches can hold, or conditions know what impacts bring about.
 
         What contacts do at events is found by trying forces: of theirs C settles those in which only modes change.
@@ -119,7 +119,7 @@ class ModeEquations(NumericEquations):
             return None
         first_condition = frozen.outputs + 3 * self._switch_count
         counts, targets = tuple(len(event.settings) for event in frozen.events), tuple(map(tuple, self.event_targets))
-        return CompiledEventAssignments(first_condition, counts, targets, changes_modes_only=bool(frozen.contacts))
+        return EventAssignmentLayout(first_condition, counts, targets, changes_modes_only=bool(frozen.contacts))
 
     def list_held_surfaces(
         self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.root_finding import find_first_crossing
-from mb2fmu.validation.compiled.compiled_mode_steps import CompiledEventLog, CompiledEventSettlingLimits
+from mb2fmu.validation.compiled.compiled_integration_in_modes import CompiledEventLog, CompiledEventSettlingLimits
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.modes.mode_equations import SwitchModes
@@ -29,7 +29,7 @@ from mb2fmu.validation.reference.smooth_integration import (
 if TYPE_CHECKING:
     from scipy.integrate import DOP853
 
-    from mb2fmu.validation.compiled.compiled_mode_steps import CompiledStepResult
+    from mb2fmu.validation.compiled.compiled_integration_in_modes import CompiledStepResult
     from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 
 Floats = npt.NDArray[np.float64]

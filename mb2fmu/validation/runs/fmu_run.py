@@ -18,7 +18,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
-from mb2fmu.validation.runs.fmu_description import FmuDescription, InterfaceType, read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType, read_fmu_description
 from mb2fmu.validation.runs.fmu_process_start import REQUEST_FILE, compile_cvode_callbacks, run_request_in_process
 
 Floats = npt.NDArray[np.float64]

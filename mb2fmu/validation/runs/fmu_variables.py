@@ -8,7 +8,7 @@ from typing import Literal
 
 from mb2fmu.audit.description.description_records import DescribedModel
 from mb2fmu.units import BASE_UNITS, UnitOfMeasurement, parse_unit
-from mb2fmu.validation.runs.fmu_description import FmuDescription, FmuVariableDescription
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, FmuVariableDescription
 
 VariableRole = Literal["input", "parameter", "state", "result"]
 """``input`` and ``parameter`` are set; a ``state`` is set or compared; a ``result`` is compared."""

@@ -18,7 +18,7 @@ from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.package import write_fmu_archive
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
-from mb2fmu.validation.runs.fmu_description import FmuDescription
+from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
 
 CHECKER = "sources"

@@ -18,7 +18,7 @@ def compare_imported_output_requests(definition: CheckedModel, mechanism: Mechan
     """Yield each request, and whether the imported numbers denote the objects that the model names.
 
     Points, frames, bodies and joints are recognized by their names, loads by the places that they act on; what has no
-    name (a constraint row) is compared by ``event_import_check``.
+    name (a constraint row) is compared by ``imported_event_check``.
 
     Args:
         definition: The checked model.

@@ -19,8 +19,8 @@ from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Speed
 from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.model.supported_functions import LookupTableDerivative, StickingSign
-from mb2fmu.validation.source_checks.event_import_check import ImportedEventComparison
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawError, LawsOfMotionCheck
+from mb2fmu.validation.source_checks.imported_event_check import ImportedEventComparison
 from mb2fmu.validation.source_checks.numeric_kane_equations import (
     SCALE_BLEND_FRACTION,
     NumericKaneEquations,
@@ -54,7 +54,7 @@ from mb2fmu.validation.source_checks.source_objects import (
     extract_mechanics_objects,
     keep_mechanics_untouched,
 )
-from mb2fmu.validation.source_checks.source_outputs import (
+from mb2fmu.validation.source_checks.source_output_evaluation import (
     NamedOutputValues,
     SympySourceOutputEvaluator,
     list_points_and_frames_of_outputs,

@@ -36,7 +36,7 @@ from mb2fmu.visualization.scene.scene_pose_trajectories import (
     PoseTrajectory,
     StateTrajectory,
     evaluate_scene_poses,
-    make_start_trajectory,
+    make_single_instant_trajectory,
 )
 from mb2fmu.visualization.scene.scene_rotation_quaternions import (
     Quaternion,
@@ -209,7 +209,7 @@ def draw_motion(scene: Scene, motion: StateTrajectory, overlay: StateTrajectory 
 
 def draw_start_position(scene: Scene) -> Drawing:
     """Return the mechanism at its start values."""
-    return draw_motion(scene, make_start_trajectory(scene))
+    return draw_motion(scene, make_single_instant_trajectory(scene))
 
 
 class _DrawingBuilder:

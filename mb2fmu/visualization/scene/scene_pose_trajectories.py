@@ -76,7 +76,7 @@ class PoseTrajectory:
     up: Floats | None
 
 
-def make_start_trajectory(scene: Scene) -> StateTrajectory:
+def make_single_instant_trajectory(scene: Scene) -> StateTrajectory:
     """Return the start values alone: a motion of one instant."""
     states, inputs, parameters = (
         np.array([variable.start for variable in group]) for group in (scene.states, scene.inputs, scene.parameters)

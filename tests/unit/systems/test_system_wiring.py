@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mb2fmu.errors import Mb2FmuError
-from mb2fmu.model.model_loading import locate_model_file
+from mb2fmu.model.model_loading import resolve_model_argument
 from mb2fmu.systems import CoupledSystem, CouplingError, FmuComponent, read_fmu_component, wire_system
 from mb2fmu.systems.fmu_component import FmuUnitDefinition, compute_unit_conversion
 
@@ -205,7 +205,7 @@ def test_a_fmu_without_a_binary_for_this_machine_is_named(mass_units: Units, tmp
 
 
 def test_sources_are_files_beside_the_system_or_models_that_come_along(tmp_path: Path) -> None:
-    assert locate_model_file("whole.py", tmp_path) == tmp_path / "whole.py"
-    assert locate_model_file("double_pendulum", tmp_path).read_text().count("-> Model")
+    assert resolve_model_argument("whole.py", tmp_path) == tmp_path / "whole.py"
+    assert resolve_model_argument("double_pendulum", tmp_path).read_text().count("-> Model")
     (tmp_path / "double_pendulum.py").write_text("")
-    assert locate_model_file("double_pendulum", tmp_path) == tmp_path / "double_pendulum.py"
+    assert resolve_model_argument("double_pendulum", tmp_path) == tmp_path / "double_pendulum.py"

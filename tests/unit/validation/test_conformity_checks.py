@@ -26,7 +26,7 @@ from mb2fmu.validation.conformity_checks import (
     _compare_terminals,
     check_fmu_conformity,
 )
-from mb2fmu.validation.runs.fmu_description import describe_denied_capabilities, read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import describe_denied_capabilities, read_fmu_description
 
 MODEL = Path(__file__).parents[3] / "models" / "cart_pole.py"
 

@@ -11,7 +11,7 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 
 from mb2fmu import Model
-from mb2fmu.validation.comparison.event_comparison import select_events_to_locate
+from mb2fmu.validation.comparison.event_comparison import select_reference_events
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
@@ -41,7 +41,7 @@ def test_every_sample_is_an_event_of_the_motion(found):
 
 
 def test_samples_that_change_rates_only_are_not_judged_where_inputs_change_them_too(found):
-    looked = select_events_to_locate(found, compute_error_bounds(found, measure_start_error_growth(found)), DESCRIPTION)
+    looked = select_reference_events(found, compute_error_bounds(found, measure_start_error_growth(found)), DESCRIPTION)
     of_rates = [watch for watch in looked if watch.variable_index >= len(found.variables)]
     assert of_rates
     assert all("jump with the inputs, too" in watch.reason for watch in of_rates)

@@ -22,7 +22,7 @@ from mb2fmu.validation.experiment.perturbed_experiment import (
 )
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
-from mb2fmu.validation.runs.fmu_description import read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, run_fmu_process
 from mb2fmu.validation.validation_result import ApiCallFamilyResult
 

@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import SharedTrialResults
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
@@ -134,7 +134,7 @@ def _check_other_start_values(
     ]
     for variable, value in zip(variables_with_start, instance.get(variables_with_start), strict=True):
         start = fixture.start_value(variable)
-        if start is not None and not have_same_bits(start, value):
+        if start is not None and not are_identical_values(start, value):
             message = f'it starts with {value!r} instead of {start!r} where "{parameter.name}" is {size}'
             yield RuleViolation("value.structural", message, fixture.format_finding_location(variable))
             return
@@ -334,7 +334,7 @@ def _check_element_values(resized: _FmuWithResizedArrays) -> Iterator[RuleViolat
         wrong_elements = [
             index
             for index, (set_value, read_value) in enumerate(zip(values, elements, strict=True))
-            if not have_same_bits(set_value, read_value)
+            if not are_identical_values(set_value, read_value)
         ]
         if wrong_elements and array.causality in {"input", "parameter"}:
             message = (
@@ -371,7 +371,7 @@ def _find_effect_pattern(resized: _FmuWithResizedArrays, array: DescribedVariabl
                 pattern.setdefault((reading_index, variable), {})[index] = frozenset(
                     element
                     for element, (old_value, new_value) in numbered_pairs
-                    if not have_same_bits(old_value, new_value)
+                    if not are_identical_values(old_value, new_value)
                 )
     return pattern
 
@@ -506,7 +506,7 @@ def _check_restored_state(
         yield RuleViolation(rule, f"{situation}: {error}", saved.fixture.interface)
         return
     for variable, values in expected.items():
-        if not all(map(have_same_bits, values, readings[variable])):
+        if not all(map(are_identical_values, values, readings[variable])):
             yield RuleViolation(rule, f'"{variable.name}" differs {situation}', saved.fixture.interface)
             return
 

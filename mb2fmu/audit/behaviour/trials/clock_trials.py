@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from mb2fmu.audit.behaviour.fixture.dependency_effects import choose_value_changes
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value, format_fmi_status
@@ -67,7 +67,7 @@ def _check_repeated_ticks(
                 previous_variable
                 and previous_variable in current_values
                 and variable in previous_values
-                and not have_same_bits(current_values[previous_variable], previous_values[variable])
+                and not are_identical_values(current_values[previous_variable], previous_values[variable])
             ):
                 message = (
                     f'it is {current_values[previous_variable]!r} at a tick; "{variable.name}" was '
@@ -185,7 +185,7 @@ def try_clocked_variables_without_tick(fixture: TrialFixture) -> Iterator[RuleVi
             instance.enter_event_mode()
             values_before = instance.get(clocked)
             for variable, old, new in zip(clocked, initial_values or values_before, values_before, strict=True):
-                if not have_same_bits(old, new):
+                if not are_identical_values(old, new):
                     message = f"goes from {old!r} to {new!r} at the first event, where no clock ticks"
                     yield RuleViolation("clock.ticks", message, fixture.format_finding_location(variable))
                     return
@@ -194,7 +194,7 @@ def try_clocked_variables_without_tick(fixture: TrialFixture) -> Iterator[RuleVi
                     break
                 fixture.settle_events(instance)
                 for variable, old, new in zip(clocked, values_before, instance.get(clocked), strict=True):
-                    if not have_same_bits(old, new):
+                    if not are_identical_values(old, new):
                         message = f"goes from {old!r} to {new!r} in Event Mode, where {situation}"
                         yield RuleViolation("clock.ticks", message, fixture.format_finding_location(variable))
                         return
@@ -244,7 +244,7 @@ def try_restoring_before_tick(fixture: TrialFixture) -> Iterator[RuleViolation]:
             values_restored = instance.get(clocked)
             instance.free_state(saved_state)
         for variable, old, new in zip(clocked, values_before, values_restored, strict=True):
-            if not have_same_bits(old, new):
+            if not are_identical_values(old, new):
                 message = (
                     f"is {new!r} after a tick was taken back by setting a state; it was {old!r} when that was kept"
                 )
@@ -283,7 +283,7 @@ def try_clocked_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
                 key = id(entry), known.index
                 if (
                     key not in reported
-                    and not have_same_bits(old, new)
+                    and not are_identical_values(old, new)
                     and all(known is not sampled_unknown for sampled_unknown in entry.targets)
                 ):
                     reported.add(key)
@@ -383,12 +383,12 @@ def try_clocked_state_dependencies(fixture: TrialFixture) -> Iterator[RuleViolat
             changed = {
                 sampled_unknown.index
                 for sampled_unknown, old, new in zip(variables, readings[0][0], readings[1][0], strict=True)
-                if not have_same_bits(old, new)
+                if not are_identical_values(old, new)
             }
             changed |= _list_previous_holders(fixture, changed)
             for entry, old, new in zip(entries, readings[1][1], readings[2][1], strict=True):
                 declared = {sampled_unknown.index for sampled_unknown in entry.targets if sampled_unknown}
-                if not have_same_bits(old, new) and not declared & changed:
+                if not are_identical_values(old, new) and not declared & changed:
                     message = (
                         f'goes from {old!r} to {new!r} with a second tick of "{clock.name}" at one instant, where '
                     )
@@ -425,7 +425,7 @@ def try_event_mode_without_event(fixture: TrialFixture) -> Iterator[RuleViolatio
             fixture.settle_events(instance)
             instance.leave_event_mode()
             for variable, old, new in zip(variables, values_before, instance.get(variables), strict=True):
-                if not have_same_bits(old, new):
+                if not are_identical_values(old, new):
                     message = (
                         f"goes from {old!r} to {new!r} by way of Event Mode, though the step reported "
                         f"that no event is due"
@@ -475,7 +475,7 @@ def try_variables_of_other_clocks(fixture: TrialFixture) -> Iterator[RuleViolati
                 for (variable, references), old, new in zip(
                     foreign_variables.items(), values_before, instance.get([*foreign_variables]), strict=True
                 ):
-                    if not have_same_bits(old, new) and not references & active_references:
+                    if not are_identical_values(old, new) and not references & active_references:
                         message = (
                             f'goes from {old!r} to {new!r} with a tick of "{clock.name}", which is none of its clocks'
                         )
@@ -518,7 +518,7 @@ def try_reset_after_ticks(fixture: TrialFixture) -> Iterator[RuleViolation]:
         instance.reset()
         fixture.initialize(instance)
         for variable, expected, value in zip(variables, values_of_new, instance.get(variables), strict=True):
-            if not have_same_bits(expected, value):
+            if not are_identical_values(expected, value):
                 message = f"after ticks and a reset it is {value!r}, in a new instance {expected!r}"
                 yield RuleViolation("life.reset", message, fixture.format_finding_location(variable))
                 return

@@ -16,7 +16,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     InstantiationError,
     TerminateSimulationError,
     TrialFixture,
-    have_same_bits,
+    are_identical_values,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
@@ -323,13 +323,17 @@ def _find_discrete_difference(
     discrete_rows = [[values[first_column:] for values in run.values] for run in (own_run, reference_run)]
     for point in range(1, min(map(len, discrete_rows)) - 1):
         if any(
-            not all(map(have_same_bits, rows[point], rows[neighbour]))
+            not all(map(are_identical_values, rows[point], rows[neighbour]))
             for rows in discrete_rows
             for neighbour in (point - 1, point + 1)
         ):
             continue
         if disturbed_run and not all(
-            map(have_same_bits, disturbed_run.values[point][first_column:], reference_run.values[point][first_column:])
+            map(
+                are_identical_values,
+                disturbed_run.values[point][first_column:],
+                reference_run.values[point][first_column:],
+            )
         ):
             return  # from here on it depends on round-off how often something has happened
         for variable, own_value, reference_value in zip(

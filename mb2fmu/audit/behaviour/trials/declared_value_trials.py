@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import (
     TrialFixture,
     abbreviate_name_list,
     are_all_finite,
-    have_same_bits,
+    are_identical_values,
 )
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
@@ -50,7 +50,7 @@ def _agree(first: Value, second: Value, permitted_relative_difference: float) ->
             for first_element, second_element in zip(first, second, strict=True)
         )
     if isinstance(first, float) and isinstance(second, float):
-        return have_same_bits(first, second) or math.isclose(
+        return are_identical_values(first, second) or math.isclose(
             first, second, rel_tol=permitted_relative_difference, abs_tol=1e-300
         )
     if isinstance(first, bool) or isinstance(second, bool):
@@ -271,7 +271,7 @@ def _find_changed_constants(
     """Yield constants and parameters that a run has changed."""
     for position, variable in enumerate(variables):
         column = [row[position] for row in run.values]
-        changed = next((value for value in column if not have_same_bits(value, column[0])), None)
+        changed = next((value for value in column if not are_identical_values(value, column[0])), None)
         if variable.variability in {"constant", "fixed", "tunable"} and changed is not None:
             message = f"{variable.variability}, but it goes from {column[0]!r} to {changed!r} during a run"
             yield RuleViolation("value.variability", message, fixture.format_finding_location(variable))
@@ -345,7 +345,7 @@ def _check_discrete_values(fixture: TrialFixture, run: RecordedTrialRun) -> Iter
         column = [row[position] for row in run.values]
         points_without_event = [point for point in range(1, len(column)) if run.events[point] == run.events[point - 1]]
         if variable.variability == "discrete" and any(
-            not have_same_bits(column[point - 1], column[point]) for point in points_without_event
+            not are_identical_values(column[point - 1], column[point]) for point in points_without_event
         ):
             message = "discrete, but it changes though no event took place"
             yield RuleViolation("value.variability", message, fixture.format_finding_location(variable))

@@ -20,7 +20,7 @@ from mb2fmu.audit.behaviour.fixture.spurious_dependencies import (
     drop_effects_of_mode_changes,
     drop_effects_of_solution_jumps,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import do_communication_step
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
@@ -488,7 +488,7 @@ def _find_undeclared_dependencies(
                 key = entry.variable.index, known.index
                 if key in reported or any(known is item for item in entry.targets):
                     continue
-                if not have_same_bits(before, restored) or not _is_value_visibly_different(before, after):
+                if not are_identical_values(before, restored) or not _is_value_visibly_different(before, after):
                     continue
                 reported.add(key)
                 message = f'changes with "{known.name}", which its dependencies leave out'

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import ModelExchangeEvent
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TerminateSimulationError, TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TerminateSimulationError, TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -173,7 +173,7 @@ def _find_first_changed_name(fixture: TrialFixture, first_values: list[Value], s
         (
             name
             for name, first, second in zip(names, first_values, second_values, strict=True)
-            if not have_same_bits(first, second)
+            if not are_identical_values(first, second)
         ),
         "",
     )
@@ -363,7 +363,7 @@ def _separate_time_events(
                 break
             if len(readings) < 2:
                 continue
-            if all(map(have_same_bits, readings[-2], _read_with_derivatives(fixture, instance, variables))):
+            if all(map(are_identical_values, readings[-2], _read_with_derivatives(fixture, instance, variables))):
                 empty_times.append(event.time)
             else:
                 effective_count += 1

@@ -13,7 +13,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, abbreviate_name_list, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -69,7 +69,7 @@ def try_reading_order(fixture: TrialFixture) -> Iterator[RuleViolation]:
                     (
                         index
                         for index, (first, second) in enumerate(zip(values_together, values, strict=True))
-                        if not have_same_bits(first, second)
+                        if not are_identical_values(first, second)
                     ),
                     None,
                 )
@@ -97,7 +97,7 @@ def try_empty_lists(fixture: TrialFixture) -> Iterator[RuleViolation]:
 
 
 @register_trial("setting what is there already", "value.twice")
-def try_setting_inputs_again(fixture: TrialFixture) -> Iterator[RuleViolation]:
+def try_setting_unchanged_values(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check that setting inputs to their own values at each step changes nothing."""
     variables = [
         candidate
@@ -162,7 +162,7 @@ def _agree(first: Value, second: Value) -> bool:
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(map(_agree, first, second))
     if isinstance(first, float) and isinstance(second, float):
-        return have_same_bits(first, second) or abs(first - second) <= 1e-6 * max(abs(first), abs(second))
+        return are_identical_values(first, second) or abs(first - second) <= 1e-6 * max(abs(first), abs(second))
     return first == second
 
 
@@ -180,7 +180,7 @@ def try_setting_fixed_parameters(fixture: TrialFixture) -> Iterator[RuleViolatio
             continue
         with fixture.open_instance() as instance:
             fixture.initialize(instance)
-            if instance.try_set(variable, value) in {OK, WARNING} and not have_same_bits(
+            if instance.try_set(variable, value) in {OK, WARNING} and not are_identical_values(
                 instance.get([variable])[0], value
             ):
                 continue  # it pretends only

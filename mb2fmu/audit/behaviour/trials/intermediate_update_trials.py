@@ -20,7 +20,7 @@ from mb2fmu.audit.rules_and_findings import RuleViolation
 
 
 @dataclass
-class _IntermediateUpdateRecord:
+class _IntermediateUpdateRecorder:
     """Records of intermediate updates.
 
     Attributes:
@@ -71,7 +71,7 @@ def try_intermediate_updates(fixture: TrialFixture) -> Iterator[RuleViolation]:
     """Check FMI 3's callback: times never decrease; early return is granted where promised."""
     if fixture.description.version != 3 or not fixture.flag("providesIntermediateUpdate"):
         return
-    record = _IntermediateUpdateRecord([item for item in fixture.float_scalars if item.flag("intermediateUpdate")])
+    record = _IntermediateUpdateRecorder([item for item in fixture.float_scalars if item.flag("intermediateUpdate")])
     with fixture.open_instance(
         intermediate_update=record.record_update, required_variables=record.required_variables, allow_early_return=True
     ) as instance:
@@ -105,7 +105,7 @@ def _choose_changed_inputs(fixture: TrialFixture) -> dict[DescribedVariable, Val
     return {variable: value for variable, value in changes if value is not None}
 
 
-def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord, end_time: float) -> Iterator[str]:
+def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecorder, end_time: float) -> Iterator[str]:
     """Yield faults of times, environments and values of the updates up to a time."""
     if any(later < earlier for earlier, later in pairwise(record.times)):
         yield "the times of intermediate updates go backwards"
@@ -125,7 +125,7 @@ def _find_update_faults(fixture: TrialFixture, record: _IntermediateUpdateRecord
 
 
 def _check_requested_early_return(
-    fixture: TrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecord
+    fixture: TrialFixture, instance: FmuInstance, record: _IntermediateUpdateRecorder
 ) -> Iterator[RuleViolation]:
     """Check the third step, in which an early return is requested."""
     begin_time, update_count = fixture.start + 2 * fixture.step, len(record.early_return_possible)
@@ -167,7 +167,7 @@ def _check_completed_step(fixture: TrialFixture, values: list[Value]) -> Iterato
             return
 
 
-def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecord) -> Iterator[RuleViolation]:
+def _compare_with_shorter_step(fixture: TrialFixture, record: _IntermediateUpdateRecorder) -> Iterator[RuleViolation]:
     """Compare values at the first update within a step with an instance whose step ends there."""
     begin_time, end_time = fixture.start + 0.01 * fixture.step, fixture.start + 0.99 * fixture.step
     readings_in_step = [reading for reading in record.readings if begin_time < reading[0] < end_time]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import InstantiationError, TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import InstantiationError, TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_run_comparison import (
     find_largest_final_difference,
@@ -356,7 +356,7 @@ def try_event_indicator_variables(fixture: TrialFixture) -> Iterator[RuleViolati
 def _agree(variable_value: Value, vector_value: float) -> bool:
     """Return whether a value read as a variable is the number of the vector, up to round-off."""
     return isinstance(variable_value, float) and (
-        have_same_bits(variable_value, vector_value)
+        are_identical_values(variable_value, vector_value)
         or math.isclose(variable_value, vector_value, rel_tol=ROUND_OFF_TOLERANCE)
     )
 

@@ -15,7 +15,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     run_with_excitation,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import (
     ModelExchangeIntegration,
@@ -126,7 +126,7 @@ def _compare_runs(
                 and isinstance(second_values, float)
                 and abs(first_values - second_values) <= bound
             )
-            if not have_same_bits(first_values, second_values) and not is_small:
+            if not are_identical_values(first_values, second_values) and not is_small:
                 place = "at once" if point == 0 else f"{point} points"
                 yield RuleViolation(rule, f'"{variable.name}" differs {place} after {situation}', fixture.interface)
                 return

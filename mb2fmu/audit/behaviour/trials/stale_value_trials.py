@@ -10,7 +10,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_freely_settable_inputs,
     list_parameters_and_exact_starts,
 )
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import RefusedCallError, Value
 from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
@@ -34,8 +34,10 @@ def _agree(first: Value, second: Value) -> bool:
     if isinstance(first, tuple) and isinstance(second, tuple):
         return len(first) == len(second) and all(map(_agree, first, second))
     if isinstance(first, float) and isinstance(second, float):
-        return have_same_bits(first, second) or math.isclose(first, second, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12)
-    return have_same_bits(first, second)
+        return are_identical_values(first, second) or math.isclose(
+            first, second, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12
+        )
+    return are_identical_values(first, second)
 
 
 def _read_in_order(fixture: TrialFixture, instance: FmuInstance, order: int) -> list[Value]:

@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.excited_runs import (
     list_parameters_and_exact_starts,
 )
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
-from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, have_same_bits
+from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture, are_identical_values
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_as_interface_type
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import OK, WARNING, RefusedCallError, Value
@@ -80,7 +80,7 @@ def try_input_persistence(fixture: TrialFixture) -> Iterator[RuleViolation]:
         run = run_as_interface_type(fixture, instance, list(input_values), initial_values=input_values)
     for index, variable in enumerate(input_values):
         for time, values in zip(run.times, run.values, strict=True):
-            if not have_same_bits(run.values[0][index], values[index]):
+            if not are_identical_values(run.values[0][index], values[index]):
                 message = (
                     f"an input that was {run.values[0][index]!r} is {values[index]!r} at t = {time:.6g}, "
                     "and was not set again"
@@ -110,7 +110,7 @@ def try_values_after_configuration_mode(fixture: TrialFixture) -> Iterator[RuleV
         fixture.skipped.append(f"{fixture.interface}: Configuration Mode without a change: {error}")
         return
     for variable, expected, actual in zip(values, without_configuration, with_configuration, strict=True):
-        if not have_same_bits(expected, actual):
+        if not are_identical_values(expected, actual):
             message = (
                 f"set to {expected!r} before Configuration Mode, in which nothing was changed, it is "
                 f"{actual!r} behind it"

@@ -30,8 +30,8 @@ from mb2fmu.compiler.lowering.recursion.shared_speed_elimination import (
     InertiaWithSharedSpeeds,
     find_shared_link_speeds,
     form_shared_speed_inertia_of_particle_group,
+    propagate_inertia_to_parent,
     shift_force_with_shared_speeds,
-    shift_inertia_with_shared_speeds,
     shift_motion_with_shared_speeds,
 )
 from mb2fmu.compiler.lowering.recursion.spatial_algebra import (
@@ -318,7 +318,7 @@ class ArticulatedBodyDynamics:
             self._eliminated[link] = eliminated[::-1]
             parent = k.recursion.links[link].parent
             if link and (parent > 0 or self._shared.at[parent]):
-                felt[parent] = felt[parent].plus(shift_inertia_with_shared_speeds(k, self._shared, link, rows), g)
+                felt[parent] = felt[parent].plus(propagate_inertia_to_parent(k, self._shared, link, rows), g)
 
     def _eliminated_from(
         self, rows: list[list[int]], direction: _JointMotionDirection, rotor: int, link: int

@@ -120,7 +120,7 @@ def form_shared_speed_inertia_of_particle_group(
     return InertiaWithSharedSpeeds(SpatialInertia(nothing, nothing, nothing), momenta, mass)
 
 
-def shift_inertia_with_shared_speeds(
+def propagate_inertia_to_parent(
     kinematics: LinkKinematicsLowering, shared: SharedLinkSpeeds, link: int, rows: list[list[int]]
 ) -> InertiaWithSharedSpeeds:
     """Return what a link's parent feels of its inertia: turned, with the shared speeds of the joint, then moved."""

@@ -67,7 +67,7 @@ class LagrangeEnergyTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class _CancellingSum:
+class _PossiblyZeroSum:
     """Terms that may cancel."""
 
     terms: tuple[sm.Expr, ...]
@@ -94,7 +94,7 @@ class FirstIntegralFinder:
             return
         constrained = self._constrained_coordinates()
         sums = [
-            _CancellingSum((slope, *forces))
+            _PossiblyZeroSum((slope, *forces))
             for slope, forces in zip(terms.kinetic_derivatives, terms.forces, strict=True)
         ]
         zero = self._vanish_at_samples(sums)
@@ -111,9 +111,9 @@ class FirstIntegralFinder:
         V = terms.potential
         each = zip(terms.forces, terms.potential_derivatives, terms.rates, strict=True)
         flow = [force * rate for forces, slope, rate in each for force in (*forces, slope)]
-        work = _CancellingSum((-terms.kinetic_time_derivative, terms.potential_time_derivative, *flow))
+        work = _PossiblyZeroSum((-terms.kinetic_time_derivative, terms.potential_time_derivative, *flow))
         h = sm.Add(*(p * rate for p, rate in zip(terms.momenta, terms.rates, strict=True))) - terms.kinetic + V
-        gap = _CancellingSum((h, -terms.kinetic, -V))
+        gap = _PossiblyZeroSum((h, -terms.kinetic, -V))
         is_conserved, quadratic = self._vanish_at_samples([work, gap])
         if is_conserved:
             evidence = "shown in symbols" if self._vanishes_symbolically(work) else "found with numbers"
@@ -137,7 +137,7 @@ class FirstIntegralFinder:
 
     # ------------------------------------------------------------------ numbers
 
-    def _vanish_at_samples(self, sums: Sequence[_CancellingSum]) -> list[bool]:
+    def _vanish_at_samples(self, sums: Sequence[_PossiblyZeroSum]) -> list[bool]:
         """Return whether each sum is zero at every sample."""
         terms, m = self._terms, self._m
         assert terms is not None
@@ -175,7 +175,7 @@ class FirstIntegralFinder:
                 return True
         return False
 
-    def _vanishes_symbolically(self, cancelling_sum: _CancellingSum) -> bool:
+    def _vanishes_symbolically(self, cancelling_sum: _PossiblyZeroSum) -> bool:
         """Return whether the expanded expression is zero."""
         terms = self._terms
         assert terms is not None

@@ -47,7 +47,7 @@ def _recognize_loop_polygon(rows: LoopClosureEquations, start: AssemblyBranchSta
 
 
 @dataclass(frozen=True, slots=True)
-class _AssemblyBranchRoot:
+class _BranchSquareRoot:
     """The square root that distinguishes the two solutions.
 
     Attributes:
@@ -65,13 +65,13 @@ class _AssemblyBranchRoot:
 
 def _make_branch_root(
     discriminant: sm.Expr, size: sm.Expr, start: AssemblyBranchStartValues, name: str
-) -> _AssemblyBranchRoot:
+) -> _BranchSquareRoot:
     """Return the discriminant D, and its size where the two links are at right angles."""
     square_of_root = start.define(f"{name}_inside", discriminant)
     condition = square_of_root.symbol - SINGULARITY_MARGIN * size
     is_flat = not start.evaluate(condition) > 0.0
     root = start.define(f"{name}_root", sm.sqrt(square_of_root.symbol)) if not is_flat else square_of_root
-    return _AssemblyBranchRoot((square_of_root, root), root.symbol, condition, is_flat)
+    return _BranchSquareRoot((square_of_root, root), root.symbol, condition, is_flat)
 
 
 _FLAT_LOOP_MESSAGE = "at the start it lies flat, where its two branches meet: start it elsewhere"

@@ -28,12 +28,12 @@ from mb2fmu.model.declarations.appearance_declarations import (
     HiddenBodyDeclaration,
     LoadArrow,
     Mesh,
-    PointTrace,
+    TracedPointDeclaration,
     VisualShape,
 )
 from mb2fmu.model.sources import mechanics_source
 
-AppearanceKind = TypeVar("AppearanceKind", VisualShape, PointTrace, LoadArrow, FlexibleMeshShape)
+AppearanceKind = TypeVar("AppearanceKind", VisualShape, TracedPointDeclaration, LoadArrow, FlexibleMeshShape)
 
 
 class AppearanceImportContext(Protocol):
@@ -50,7 +50,7 @@ class AppearanceImportContext(Protocol):
 def list_appearance_points(definition: CheckedModel) -> Iterator[Point]:
     """Yield the points that appearances need."""
     for item in definition.appearance_items:
-        if isinstance(item, PointTrace):
+        if isinstance(item, TracedPointDeclaration):
             yield item.point
         elif isinstance(item, LoadArrow) and isinstance(item.load[0] if isinstance(item.load, tuple) else None, Point):
             yield item.load[0]
@@ -84,7 +84,9 @@ def read_declared_appearance(
                 definition.appearance_items, VisualShape, lambda v: _read_shape(v, reader, set(q_dynamic)), faults
             )
         ),
-        traces=tuple(_read_each(definition.appearance_items, PointTrace, lambda t: _read_trace(t, reader), faults)),
+        traces=tuple(
+            _read_each(definition.appearance_items, TracedPointDeclaration, lambda t: _read_trace(t, reader), faults)
+        ),
         arrows=tuple(
             _read_each(definition.appearance_items, LoadArrow, lambda a: _read_arrow(a, reader, load_of), faults)
         ),
@@ -181,7 +183,7 @@ def _read_bending(shape: FlexibleMeshShape, reader: AppearanceImportContext) -> 
     )
 
 
-def _read_trace(trace: PointTrace, reader: AppearanceImportContext) -> TracedPoint:
+def _read_trace(trace: TracedPointDeclaration, reader: AppearanceImportContext) -> TracedPoint:
     """Read a point whose path is drawn."""
     return TracedPoint(trace.point.name, _point_number(trace.point, reader), trace.color)
 

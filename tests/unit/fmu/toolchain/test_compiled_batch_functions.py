@@ -23,14 +23,14 @@ from mb2fmu.compiler.program.scalar_program import (
 from mb2fmu.fmu.toolchain import compile_entry_point
 from mb2fmu.fmu.toolchain.compiled_batch_functions import find_widest_vector_variant
 from mb2fmu.fmu.toolchain.compilers import Variant
-from mb2fmu.model.scalar_operation_table import select_scalar_operations
+from mb2fmu.model.scalar_operation_table import find_operations_by_attribute
 
 _KNOWN: tuple[Variant, ...] = ("any", "avx2", "avx512")
 VARIANTS = _KNOWN[: _KNOWN.index(find_widest_vector_variant()) + 1]
 """That the running machine can."""
 
-FUNCTIONS = sorted(select_scalar_operations(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
-PAIRS = sorted(select_scalar_operations(lambda row: row.arity == 2) - {Op.AND, Op.OR})
+FUNCTIONS = sorted(find_operations_by_attribute(lambda row: row.arity == 1) - {Op.NEG, Op.FROZEN, Op.NOT})
+PAIRS = sorted(find_operations_by_attribute(lambda row: row.arity == 2) - {Op.AND, Op.OR})
 
 
 def everything() -> ScalarProgram:

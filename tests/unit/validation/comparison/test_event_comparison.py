@@ -21,7 +21,7 @@ from mb2fmu.validation.comparison.event_comparison import (
     describe_events_not_located,
     list_variables_to_read_at_events,
     plan_event_location_sessions,
-    select_events_to_locate,
+    select_reference_events,
 )
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
@@ -35,7 +35,7 @@ def judged(request):
     """A reference, its bounds, and its events."""
     reference = reference_of(request.param())
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    return reference, limits, select_events_to_locate(reference, limits, DESCRIPTION)
+    return reference, limits, select_reference_events(reference, limits, DESCRIPTION)
 
 
 def seen(looked, late=0.0, change=lambda row: row):
@@ -131,7 +131,7 @@ def test_a_fmu_that_cannot_be_looked_into_is_not_judged(judged):
 def test_what_grazes_is_reported_as_grazing(judged):
     reference, limits, looked = judged
     events = [dataclasses.replace(event, grazing=True) for event in limits.event_time_bounds]
-    grazing = select_events_to_locate(
+    grazing = select_reference_events(
         reference, dataclasses.replace(limits, event_time_bounds=tuple(events)), DESCRIPTION
     )
     for each in results((reference, limits, grazing), "ModelExchange", seen(looked)):
@@ -144,7 +144,7 @@ def test_how_many_events_are_not_looked_at_is_said(judged, monkeypatch):
     reference, limits, looked = judged
     assert describe_events_not_located(limits, looked) == ""
     monkeypatch.setattr(event_comparison, "MAX_EVENTS_TO_LOCATE", 1)
-    first = select_events_to_locate(reference, limits, DESCRIPTION)
+    first = select_reference_events(reference, limits, DESCRIPTION)
     assert len(first) == 1
     last = first[0].time_bound.simultaneous_events.time
     later = [
@@ -173,7 +173,7 @@ def stopped() -> Model:
 def test_a_force_between_communication_points_may_be_off_by_what_the_states_may(kind):
     reference = reference_of(stopped())
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    looked = select_events_to_locate(reference, limits, SimpleNamespace(state_derivative_pairs=()))
+    looked = select_reference_events(reference, limits, SimpleNamespace(state_derivative_pairs=()))
     x, force = (reference.trajectory.column(name) for name in ("x", "force"))
     assert np.ptp(reference.trajectory.values[:, force]) == 0.0
     (number,) = (k for k, watch in enumerate(looked) if abs(watch.time_bound.simultaneous_events.time - 0.514) < 1e-9)
@@ -221,7 +221,7 @@ def test_an_input_that_jumps_at_the_instant_of_an_event_has_two_values_before_it
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: sm.sin(40 * me.dynamicsymbols._t)})
     reference = reference_of(model)
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    looked = select_events_to_locate(reference, limits, DESCRIPTION)
+    looked = select_reference_events(reference, limits, DESCRIPTION)
     (watch,) = looked
     push = [variable.name for variable in reference.variables].index("push")
     inputs = reference.experiment.inputs[:, 0]
@@ -246,7 +246,7 @@ def test_values_are_read_beyond_the_point_at_which_an_input_jumps():
     model.experiment(stop=0.8, step=0.05, tolerance=1e-8, signals={F: 1e3 * sm.sin(40 * t)})
     reference = reference_of(model)
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
-    looked = select_events_to_locate(reference, limits, DESCRIPTION)
+    looked = select_reference_events(reference, limits, DESCRIPTION)
     names = [variable.name for variable in reference.variables]
     push, inputs = 2.0 * reference.experiment.inputs[:, 0], reference.experiment.inputs[:, 0]
     early = 3e-4  # before the event: 2e-4 s before the communication point at 0.4 s
@@ -314,7 +314,7 @@ def test_what_is_watched_is_on_its_side_of_each_event_beyond_doubt():
         allowed = dataclasses.replace(
             limits, event_time_bounds=compute_event_time_bounds(reference, wider * limits.values)
         )
-        for watch in (each for each in select_events_to_locate(reference, allowed, DESCRIPTION) if not each.reason):
+        for watch in (each for each in select_reference_events(reference, allowed, DESCRIPTION) if not each.reason):
             for kind in KINDS:
                 request = watch.localization_request(kind)
                 for late in np.linspace(watch.earliest, watch.latest, 21) - watch.time_bound.simultaneous_events.time:
@@ -411,7 +411,7 @@ def test_before_and_after_are_beyond_all_events_whose_order_is_open(kind, both_s
     """Two blocks come to rest within less than the bounds allow: neither stop fails because of the other."""
     late, reference, limits = both_stopped
     description = SimpleNamespace(state_derivative_pairs=())
-    (watch,) = select_events_to_locate(reference, limits, description)
+    (watch,) = select_reference_events(reference, limits, description)
     assert (watch.reason, watch.is_of_several) == ("", True)
     names = [variable.name for variable in reference.variables]
     columns = [[names.index(name) for name in of] for of in (

@@ -12,7 +12,7 @@ import pytest
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.validation import ExperimentValues, run_external_checkers, simulate_fmu, validate
-from mb2fmu.validation.runs.fmu_description import find_platform_folder, read_fmu_description
+from mb2fmu.validation.runs.fmu_description_for_runs import find_platform_folder, read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
 from mb2fmu.validation.validation_result import PerturbedExperimentResult
 

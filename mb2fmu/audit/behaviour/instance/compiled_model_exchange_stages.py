@@ -40,7 +40,7 @@ class _FmuFunctionsStruct(c.Structure):
     )
 
 
-def compile_runge_kutta_library() -> Path | None:
+def compile_model_exchange_stages() -> Path | None:
     """Return the compiled library; None if it cannot be compiled, or not kept.
 
     None on Windows, where zig builds that system's own libraries first, for minutes.

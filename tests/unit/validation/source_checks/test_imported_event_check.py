@@ -16,7 +16,7 @@ from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.independent_checks import check_event_import, check_imported_declarations
-from mb2fmu.validation.source_checks.event_import_check import _pair_conditions, form_condition_margin
+from mb2fmu.validation.source_checks.imported_event_check import _pair_conditions, form_condition_margin
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 MODELS = Path(__file__).resolve().parents[4] / "models"

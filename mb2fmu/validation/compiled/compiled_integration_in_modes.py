@@ -1,4 +1,4 @@
-"""``CompiledModeSteps``: steps of equations with switches between events, in C.
+"""``CompiledIntegrationInModes``: steps of equations with switches between events, in C.
 
 The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations that hold
 nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
@@ -46,7 +46,7 @@ _RECORDS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledEventAssignments:
+class EventAssignmentLayout:
     """What events of a model set, for equations without signs and latches.
 
     Attributes:
@@ -134,7 +134,7 @@ class CompiledStepResult:
     events: CompiledEventLog | None
 
 
-class CompiledModeSteps:
+class CompiledIntegrationInModes:
     """Compiled equations in given modes, for use in one thread.
 
     Args:
@@ -158,7 +158,7 @@ class CompiledModeSteps:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
-        events: CompiledEventAssignments | None,
+        events: EventAssignmentLayout | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
         self._kinds = np.array([_KINDS.index(kind) for kind in kinds], dtype=np.int64)
@@ -189,7 +189,7 @@ class CompiledModeSteps:
         self._past, self._records = np.zeros(0), np.zeros((0, 0))
         self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
 
-    def _set_up_settling(self, events: CompiledEventAssignments) -> c_structures.EventSettlingStruct:
+    def _set_up_settling(self, events: EventAssignmentLayout) -> c_structures.EventSettlingStruct:
         """Return the structure by which C settles events; the journey refers to it."""
         n, count, n_y = len(self._values), len(events.value_counts), len(self._y)
         begin = np.concatenate([[0], np.cumsum(events.value_counts)]).astype(np.int64)

@@ -13,8 +13,8 @@ import pytest
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_model_exchange_integration
+from mb2fmu.audit.behaviour.instance.compiled_model_exchange_stages import compile_model_exchange_stages
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
-from mb2fmu.audit.behaviour.instance.fmu_runge_kutta_stages import compile_runge_kutta_library
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudget
 from mb2fmu.audit.description.description_import import parse_model_description
@@ -26,7 +26,7 @@ def fixture(folder: Path, version: int, *, compiled: bool, old: str = "", new: s
     """A ball in Model Exchange, with one place of its sources changed."""
     path = folder / f"ball{compiled}.so"
     path.write_bytes(ball.library(version, old, new))
-    stages = compile_runge_kutta_library()
+    stages = compile_model_exchange_stages()
     assert stages
     library = FmuLibrary(
         ctypes.CDLL(str(path)), parse_model_description(ball.description(version).encode()), str(folder),

@@ -16,7 +16,7 @@ from mb2fmu.model.declarations.declared_outputs import OutputRequest
 from mb2fmu.validation.reference_equations.observables import convert_rotation_to_quaternion, euler_angles
 from mb2fmu.validation.source_checks.numeric_kane_equations import PointAndFrameMotion
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
-from mb2fmu.validation.source_checks.source_outputs import _evaluate_orientation
+from mb2fmu.validation.source_checks.source_output_evaluation import _evaluate_orientation
 
 
 @pytest.mark.parametrize("representation", ["quaternion", "zxy", "XYZ", "313", "yxy"])
