@@ -328,13 +328,8 @@ def _find_discrete_difference(
             for neighbour in (point - 1, point + 1)
         ):
             continue
-        if disturbed_run and not all(
-            map(
-                are_identical_values,
-                disturbed_run.values[point][first_column:],
-                reference_run.values[point][first_column:],
-            )
-        ):
+        undisturbed, disturbed = reference_run.values[point], disturbed_run.values[point] if disturbed_run else ()
+        if disturbed_run and not all(map(are_identical_values, disturbed[first_column:], undisturbed[first_column:])):
             return  # from here on it depends on round-off how often something has happened
         for variable, own_value, reference_value in zip(
             discrete_variables, discrete_rows[0][point], discrete_rows[1][point], strict=True
