@@ -10,7 +10,7 @@ whole numbers, as in Hertz's stiffness ``N/m1.5``, are not Modelica's):
     factor      = symbol [ [ "+" | "-" ] digits [ "." digits | "/" digits ] ]
 
 So ``N.m.s/rad``, ``kg/(m.s2)`` and ``1/s`` are units; ``kg/m/s2`` and ``W/m2.K`` are refused: they can be read in two
-ways. ``convert_to_modelica_notation`` brings ``kg*m^2/s**2``, ``N m``, ``m·s⁻²`` and ``-`` into this form.
+ways. ``convert_unit_to_modelica`` brings ``kg*m^2/s**2``, ``N m``, ``m·s⁻²`` and ``-`` into this form.
 
 A symbol is one of the table's, or a decimal prefix and a unit that takes one. FMI's base units are kg, m, s, A, K,
 mol, cd and rad; a value v in a unit is ``factor * v + offset`` in base units.
@@ -243,7 +243,7 @@ UnitFactors = tuple[tuple[str, Exponent], ...]
 """A unit as a product: (symbol, exponent), in the order written."""
 
 
-def convert_to_modelica_notation(text: str) -> str:
+def convert_unit_to_modelica(text: str) -> str:
     """Return a unit, as people write it, in Modelica's notation: ``kg*m^2`` → ``kg.m2``, ``-`` → ``1``.
 
     ``*``, ``·`` and a space multiply; ``^``, ``**`` and raised digits are exponents. What is left over is judged by
@@ -262,7 +262,7 @@ def parse_unit(text: str) -> UnitOfMeasurement:
     """Read a unit.
 
     Args:
-        text: In Modelica's notation, e.g. ``"N.m.s/rad"``, or what :func:`convert_to_modelica_notation` brings into it;
+        text: In Modelica's notation, e.g. ``"N.m.s/rad"``, or what :func:`convert_unit_to_modelica` brings into it;
             ``"1"`` for a pure number.
 
     Returns:
@@ -273,7 +273,7 @@ def parse_unit(text: str) -> UnitOfMeasurement:
     """
     if not isinstance(text, str):
         raise ValueError(f"a unit is text, such as 'N.m', not {text!r}")  # noqa: TRY004 - as for all that is no unit
-    text = convert_to_modelica_notation(text)
+    text = convert_unit_to_modelica(text)
     factors = _UnitParser(text).factors()
     scale, too_large = _UNIT_SCALE_ONE, f"unit {text!r}: its factor in base units is no number that a computer has"
     try:

@@ -59,7 +59,7 @@ class EventFreeMotionSegment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrationSettings:
+class IntegrationProblem:
     """Settings of the integration of stretches.
 
     Attributes:
@@ -89,7 +89,7 @@ class SaltationIntegration:
         integration: How stretches are integrated.
     """
 
-    def __init__(self, changes: ProgramEventProcessor, integration: IntegrationSettings) -> None:
+    def __init__(self, changes: ProgramEventProcessor, integration: IntegrationProblem) -> None:
         self._changes, self._how = changes, integration
         self._at_once = 0
 

@@ -22,7 +22,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu.analysis.event_jump_sensitivities import ProgramEventProcessor
 from mb2fmu.analysis.operating_point_start import OperatingPointStart
-from mb2fmu.analysis.saltation_sensitivities import IntegrationSettings, SaltationIntegration
+from mb2fmu.analysis.saltation_sensitivities import IntegrationProblem, SaltationIntegration
 from mb2fmu.analysis.sensitivity_request import SensitivityRequest
 from mb2fmu.analysis.zero_order_hold_inputs import ZeroOrderHoldInputs, iterate_input_jump_times
 from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
@@ -150,7 +150,7 @@ def _integrate_through_events(
     n, k = len(start.x), len(study.to)
     changes = ProgramEventProcessor(frozen, signals, start.p, variation.along_p)
     variation.memory = changes.memory  # which changes in place
-    integration = IntegrationSettings(
+    integration = IntegrationProblem(
         slope=variation.slope,
         size=n,
         time=study.time,

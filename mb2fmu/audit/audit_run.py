@@ -327,7 +327,7 @@ def _check_static_rules(
 def _check_description(fmu: archive.FmuArchive, description: DescribedModel) -> list[RuleViolation]:
     """Return what rules on archive and description find."""
     return [
-        *archive.check_promised_files(fmu, description),
+        *archive.check_archive_content(fmu, description),
         *schema_and_terminal_rules.check_xml_schemas(fmu, description),
         *root_element_rules.check_root_element(description),
         *quantities.check_unit_definitions(description),

@@ -20,7 +20,7 @@ from mb2fmu.cli.command_options import (
 from mb2fmu.cli.stage_progress_display import StageProgressDisplay
 
 if TYPE_CHECKING:
-    from mb2fmu.pipeline.system_runs.model_split_run import ModelSplitResult
+    from mb2fmu.pipeline.system_runs.model_split_export import ModelSplitResult
     from mb2fmu.systems.splitting import CutMechanismPart, CutMethod, SplittingSettings
 
 _positive_number = click.FloatRange(min=0.0, min_open=True)
@@ -99,7 +99,7 @@ def split(
       mb2fmu split masses.py --at "load[1]" --at "load[2]" --by motion
       mb2fmu split pendulum.py --at P1 --at P2 --by line --stiffness 1e4 --step 5e-4
     """
-    from mb2fmu.pipeline.system_runs.model_split_run import split_model as write_part_fmus
+    from mb2fmu.pipeline.system_runs.model_split_export import split_model as write_part_fmus
     from mb2fmu.systems.splitting import SplittingSettings
 
     given = {name: value for name, value in numbers.items() if value is not None}

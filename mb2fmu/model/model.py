@@ -48,7 +48,7 @@ from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts, get_method_of_joints_method
 from mb2fmu.model.value_overrides import OverrideValue, override_values
 from mb2fmu.model.variable_naming import strip_latex
-from mb2fmu.units import convert_to_modelica_notation, derive_rate_unit, parse_value_in_unit
+from mb2fmu.units import convert_unit_to_modelica, derive_rate_unit, parse_value_in_unit
 
 __all__ = [
     "DeclaredExperiment",
@@ -192,7 +192,7 @@ class Model(
                 **_quantity_arguments(symbol, name, unit, display_unit, min, max, nominal, description),
             )
         )
-        rate_unit = convert_to_modelica_notation(unit)
+        rate_unit = convert_unit_to_modelica(unit)
         for order in (1, 2) if rates else ():
             derivative, rate_unit = differentiate_by_time(symbol, order), derive_rate_unit(rate_unit)
             rate_name = None if name is None else f"{name}_{'d' * order}ot"
@@ -378,7 +378,7 @@ class Model(
 
 def _read_number(value: float | str, unit: str) -> float:
     """Return a value as a number in ``unit``; text may have a unit of its own."""
-    return parse_value_in_unit(value, convert_to_modelica_notation(unit)) if isinstance(value, str) else float(value)
+    return parse_value_in_unit(value, convert_unit_to_modelica(unit)) if isinstance(value, str) else float(value)
 
 
 def _quantity_arguments(
@@ -396,8 +396,8 @@ def _quantity_arguments(
     return {
         "name": strip_latex(format_symbol_as_word(symbol)) if name is None else name,
         "where": find_user_source_line(),
-        "unit": convert_to_modelica_notation(unit),
-        "display_unit": None if display_unit is None else convert_to_modelica_notation(display_unit),
+        "unit": convert_unit_to_modelica(unit),
+        "display_unit": None if display_unit is None else convert_unit_to_modelica(display_unit),
         **{key: None if value is None else float(value) for key, value in numbers.items()},
         "description": description,
     }

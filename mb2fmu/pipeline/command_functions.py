@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mb2fmu.audit import AuditResult
     from mb2fmu.pipeline.study_runs.study_run import StudyOutcome
     from mb2fmu.pipeline.system_runs.coupled_system_run import SystemRunResult
-    from mb2fmu.pipeline.system_runs.model_split_run import ModelSplitResult
+    from mb2fmu.pipeline.system_runs.model_split_export import ModelSplitResult
     from mb2fmu.systems import CoupledSystem
 
 
@@ -211,6 +211,6 @@ def split(
         >>> len(result.fmus)
         2
     """
-    from mb2fmu.pipeline.system_runs.model_split_run import split_model
+    from mb2fmu.pipeline.system_runs.model_split_export import split_model
 
     return split_model(model, at, folder, arguments=arguments, step=step, observer=observer)

@@ -50,7 +50,7 @@ from mb2fmu.robots.joints.robot_joint_variables import (
 )
 from mb2fmu.robots.outputs.joint_space_outputs import declare_joint_space_outputs
 from mb2fmu.robots.outputs.robot_array_variables import ARRAY_NAMES, declare_robot_arrays
-from mb2fmu.robots.outputs.robot_link_outputs import (
+from mb2fmu.robots.outputs.robot_motion_and_reaction_outputs import (
     find_reaction_setting_faults,
     request_joint_reactions,
     request_link_frame_outputs,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.system_runs.coupled_system_run import run_coupled_system, wire_loaded_system
-from mb2fmu.pipeline.system_runs.model_split_run import split_model
+from mb2fmu.pipeline.system_runs.model_split_export import split_model
 from mb2fmu.systems import simulate_system
 from mb2fmu.systems.exports.foreign_masters import find_largest_master_difference
 

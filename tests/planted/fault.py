@@ -97,7 +97,7 @@ class Subject:
     @cached_property
     def read(self) -> Mechanism:
         """As it was read, and nothing more: what the formulation adds, it adds to every fault of reading too."""
-        return model_derivation.load_and_import_model(self.derivation.checked, None, StageStopwatch(None))[1]
+        return model_derivation.load_model_and_mechanism(self.derivation.checked, None, StageStopwatch(None))[1]
 
     @cached_property
     def reference(self) -> ReferenceEquations:

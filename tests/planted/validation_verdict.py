@@ -132,7 +132,7 @@ def _with_program(
 @contextlib.contextmanager
 def _reading(checked: CheckedModel, wrong: Any) -> Iterator[None]:
     """Whoever reads the model gets the wrong mechanism."""
-    with patch.object(model_derivation, "load_and_import_model", lambda *_: (checked, wrong)):
+    with patch.object(model_derivation, "load_model_and_mechanism", lambda *_: (checked, wrong)):
         yield
 
 

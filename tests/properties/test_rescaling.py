@@ -171,14 +171,14 @@ def small_four_bar(tmp_path_factory):
 def test_a_loop_that_is_read_again_is_drawn_together_as_its_fmu_is(small_four_bar):
     """Seen: in grams, millimetres, milliseconds α was 1e7/s; allowed for was 10/s, and a right FMU failed."""
     unit = small_four_bar
-    checked, read = model_derivation.load_and_import_model(
+    checked, read = model_derivation.load_model_and_mechanism(
         rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL), None, StageStopwatch(None)
     )
     assert validation.run_independent_checks(unit, checked, read).passed
     wrong = rescale(pipeline.load(MODELS / "four_bar.py"), **SMALL)
     loads = tuple(me.Force(load.point, (1 + 1e-6) * load.force) for load in wrong.mechanics.loads)
     wrong.mechanics = replace(wrong.mechanics, loads=loads)
-    checked, read = model_derivation.load_and_import_model(wrong, None, StageStopwatch(None))
+    checked, read = model_derivation.load_model_and_mechanism(wrong, None, StageStopwatch(None))
     assert not validation.run_independent_checks(unit, checked, read).passed
 
 

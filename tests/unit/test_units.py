@@ -11,7 +11,7 @@ from mb2fmu.units import (
     BASE_UNITS,
     UnitOfMeasurement,
     are_compatible_units,
-    convert_to_modelica_notation,
+    convert_unit_to_modelica,
     derive_rate_unit,
     display_unit_conversion,
     format_base_units,
@@ -100,7 +100,7 @@ def test_reads(text, factor, powers):
     ],
 )
 def test_units_as_people_write_them(written, name):
-    assert convert_to_modelica_notation(written) == name
+    assert convert_unit_to_modelica(written) == name
     assert parse_unit(written) == parse_unit(name)
     assert parse_unit(written).name == name
 
@@ -231,7 +231,7 @@ def test_a_unit_keeps_its_laws(factor, offset, size):
     [("N/m^1.5", "N/m1.5"), ("N/m^(3/2)", "N/m3/2"), ("N*m**(-3 / 2)", "N.m-3/2"), ("N m^-1.5", "N.m-1.5")],
 )
 def test_fractions_are_exponents(written, canonical):
-    assert convert_to_modelica_notation(written) == canonical
+    assert convert_unit_to_modelica(written) == canonical
     assert parse_unit(written).exponents == parse_unit("N/m1.5").exponents
     assert parse_unit(written).whole_exponents is None
     assert derive_rate_unit("N/m3/2") == "N/(m1.5.s)"

@@ -123,7 +123,7 @@ def _check_member(member: zipfile.ZipInfo) -> Iterator[RuleViolation]:
         yield RuleViolation("archive.compression", message, path)
 
 
-def check_promised_files(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
+def check_archive_content(archive: FmuArchive, description: DescribedModel) -> Iterator[RuleViolation]:
     """Check rules about files that the description promises."""
     for name in sorted({name.split("/")[0] for name in archive.names} - _TOP_LEVEL_NAMES[description.version]):
         yield RuleViolation("archive.unexpected", "the standard knows no such file or folder here", name)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from mb2fmu.deferred_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from mb2fmu.compiler.events.friction_sign_removal import SLIP_ENTRY, remove_friction_signs
     from mb2fmu.compiler.events.program_switches import ProgramSwitch, SwitchKind, list_program_switches, needs_modes
+    from mb2fmu.compiler.events.stuck_friction_removal import SLIP_ENTRY, remove_friction_signs
     from mb2fmu.compiler.events.switch_to_mode_conversion import convert_switches_to_modes
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 __getattr__ = import_on_first_use(
     __name__,
     {
-        "friction_sign_removal": "SLIP_ENTRY remove_friction_signs",
+        "stuck_friction_removal": "SLIP_ENTRY remove_friction_signs",
         "program_switches": "ProgramSwitch SwitchKind list_program_switches needs_modes",
         "switch_to_mode_conversion": "convert_switches_to_modes",
     },

@@ -9,7 +9,7 @@ import sympy as sm
 from mb2fmu.compiler.lowering.acceleration_solves import ConstrainedDynamicsSolver
 from mb2fmu.compiler.lowering.contact_mobility import ContactMobility
 from mb2fmu.compiler.lowering.frictional_contact_laws import FrictionalContactLaws
-from mb2fmu.compiler.lowering.latch_laws import MechanicalLatchLaws
+from mb2fmu.compiler.lowering.latch_laws import LatchForceLowering
 from mb2fmu.compiler.lowering.recursion import LinkRecursionMotion
 from mb2fmu.compiler.lowering.sympy_lowering import SympyLowering
 from mb2fmu.compiler.numerics.frictionless_impacts_and_resting_forces import (
@@ -58,7 +58,7 @@ class _ContactAndLatchRows:
         if e.latches is None:
             contact_laws(builder, e, self.free, self.response).define(walker)
             return
-        laws = MechanicalLatchLaws(builder, e, self.free, self.response)
+        laws = LatchForceLowering(builder, e, self.free, self.response)
         laws.define(walker)
         if e.contacts:
             contact_laws(builder, e, laws.free, laws.response).define(walker)

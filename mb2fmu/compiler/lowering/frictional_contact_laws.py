@@ -16,7 +16,7 @@ from mb2fmu.compiler.numerics.coulomb_contacts import (
     choose_contact_modes,
     require_no_painleve_paradox,
 )
-from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactMatrix, FrictionForceSolver
 from mb2fmu.compiler.numerics.frictional_impacts import FrictionalImpactProblem, solve_frictional_impulses
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
@@ -80,11 +80,11 @@ class FrictionalContactLaws(ContactMobility):
         walker.define([*stays, *pushes], needs, self._changes)
         self._define_sums(walker, contacts.mode_change_jumps, zeros, pushes)
 
-    def _known(self, nodes: Sequence[int]) -> tuple[FrictionContactRows, list[int]]:
+    def _known(self, nodes: Sequence[int]) -> tuple[FrictionContactMatrix, list[int]]:
         """Return W and the coefficients, and the remaining nodes."""
         size, count = len(self._response), len(self._contacts.frictions)
         W = [list(nodes[size * i : size * i + size]) for i in range(size)]
-        frictions = FrictionContactRows(W, self._tangents, nodes[size * size : size * size + count])
+        frictions = FrictionContactMatrix(W, self._tangents, nodes[size * size : size * size + count])
         return frictions, list(nodes[size * size + count :])
 
     def _modes(self, states: Sequence[int]) -> tuple[list[int], list[int], list[int]]:

@@ -28,7 +28,7 @@ _HELD_ROW_TOLERANCE = 1e-9
 """Part of its own W_cc that a contact's row still moves with, below which latches hold it still."""
 
 
-class MechanicalLatchLaws:
+class LatchForceLowering:
     """The latches of equations.
 
     Args:

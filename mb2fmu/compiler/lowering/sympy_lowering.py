@@ -349,7 +349,7 @@ LOWERING_RULES: dict[type, _LoweringRule] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _SymbolLoweringRecipe:
+class _SymbolNodeRecipe:
     """Meaning of a symbol.
 
     Attributes:
@@ -374,7 +374,7 @@ class SympyLowering:
     def __init__(self, builder: ProgramBuilder, symbols: Mapping[sm.Symbol, int]) -> None:
         self.builder = builder
         self._symbols = dict(symbols)
-        self._definitions: dict[sm.Symbol, _SymbolLoweringRecipe] = {}
+        self._definitions: dict[sm.Symbol, _SymbolNodeRecipe] = {}
         self._memo: dict[int, int] = {}  # id of an expression → node
         self._steps: dict[int, tuple[_LoweringRule, tuple[sm.Basic, ...], sm.Basic]] = {}  # keeps the expressions alive
         self._numeric: set[int] = set()  # ids of expressions without symbols
@@ -388,7 +388,7 @@ class SympyLowering:
         make: Callable[[Sequence[int]], Sequence[int]],
     ) -> None:
         """Define symbols; ``make`` is called at most once, when one of them is first needed."""
-        definition = _SymbolLoweringRecipe(tuple(symbols), tuple(needs), make)
+        definition = _SymbolNodeRecipe(tuple(symbols), tuple(needs), make)
         for symbol in definition.symbols:
             self._definitions[symbol] = definition
 

@@ -22,7 +22,7 @@ _REFINEMENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionContactRows:
+class FrictionContactMatrix:
     """Quantities of contacts, as nodes.
 
     Attributes:
@@ -50,7 +50,7 @@ class FrictionForceSolver:
     def __init__(
         self,
         builder: ProgramBuilder,
-        frictions: FrictionContactRows,
+        frictions: FrictionContactMatrix,
         held: Sequence[int],
         senses: Sequence[int],
         name: str,

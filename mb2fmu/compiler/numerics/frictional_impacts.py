@@ -19,7 +19,7 @@ from mb2fmu.compiler.numerics.coulomb_contacts import (
     choose_contact_modes,
     require_no_painleve_paradox,
 )
-from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactMatrix, FrictionForceSolver
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op
 from mb2fmu.mechanics.equations.contact_equations import REIMPACT_SPEED_RATIO
@@ -42,7 +42,7 @@ class FrictionalImpactProblem:
         names: Of all contacts, for messages.
     """
 
-    frictions: FrictionContactRows
+    frictions: FrictionContactMatrix
     rates: Sequence[int]
     resting: Sequence[int]
     sliding: Sequence[int]
@@ -101,7 +101,7 @@ def _apply_impact(
     rows = [*some, *tangents]
     places = iter(range(len(some), len(rows)))
     first = len(impact.resting)
-    part = FrictionContactRows(
+    part = FrictionContactMatrix(
         [[whole.W[i][j] for j in rows] for i in rows],
         [next(places) if whole.tangents[k] >= 0 else -1 for k in some],
         [whole.coefficients[row - first] for row in tangents],
@@ -130,7 +130,12 @@ def _apply_impact(
 
 
 def _apply_newton_restitution(
-    b: ProgramBuilder, part: FrictionContactRows, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
+    b: ProgramBuilder,
+    part: FrictionContactMatrix,
+    v: Sequence[int],
+    e: Sequence[int],
+    present: Sequence[int],
+    names: str,
 ) -> tuple[list[int], list[int]]:
     """Return the impulses of one problem by Newton's law, and senses of slip after it."""
     zero = b.constant(0.0)
@@ -140,7 +145,12 @@ def _apply_newton_restitution(
 
 
 def _apply_poisson_restitution(
-    b: ProgramBuilder, part: FrictionContactRows, v: Sequence[int], e: Sequence[int], present: Sequence[int], names: str
+    b: ProgramBuilder,
+    part: FrictionContactMatrix,
+    v: Sequence[int],
+    e: Sequence[int],
+    present: Sequence[int],
+    names: str,
 ) -> tuple[list[int], list[int]]:
     """Return the impulses of compression and restitution by Poisson's law, and senses of slip after both."""
     pressed, first = _solve_impact_problem(b, part, v, present, None, names)
@@ -156,7 +166,7 @@ def _apply_poisson_restitution(
 
 def _solve_impact_problem(
     b: ProgramBuilder,
-    part: FrictionContactRows,
+    part: FrictionContactMatrix,
     q: Sequence[int],
     present: Sequence[int],
     least: Sequence[int] | None,

@@ -57,8 +57,8 @@ __all__ = [
     "MotionVariables",
     "OutputExpression",
     "SymbolAssignment",
+    "SymbolStartKind",
     "Treatment",
-    "VariableStartKind",
     "VelocityConstraints",
 ]
 
@@ -169,7 +169,7 @@ class MassMatrixDynamics:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableStartKind:
+class SymbolStartKind:
     """Start value of a coordinate or speed: ``fixed`` is kept, a ``guess`` is solved for from the constraints."""
 
     symbol: sm.Symbol
@@ -219,7 +219,7 @@ class MotionVariables:
     r: tuple[sm.Symbol, ...] = ()
     calculated_parameters: tuple[SymbolAssignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
-    start: tuple[VariableStartKind, ...] = ()
+    start: tuple[SymbolStartKind, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

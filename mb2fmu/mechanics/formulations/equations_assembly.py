@@ -15,7 +15,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
     MassMatrixDynamics,
     Method,
     OutputExpression,
-    VariableStartKind,
+    SymbolStartKind,
 )
 from mb2fmu.mechanics.equations.link_recursion import ArticulatedBodyStructure, LinkRecursion
 from mb2fmu.mechanics.formulations.energies.energy_and_power import form_energy_balance
@@ -85,10 +85,10 @@ def assemble_equations(
     )
 
 
-def _start_values(m: Mechanism) -> tuple[VariableStartKind, ...]:
+def _start_values(m: Mechanism) -> tuple[SymbolStartKind, ...]:
     """Return each coordinate and speed with its kind of start value: fixed or guess."""
     kinds = [*(c.kind for c in m.declared.coordinates), *(s.kind for s in m.declared.speeds)]
-    return tuple(VariableStartKind(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
+    return tuple(SymbolStartKind(symbol, kind) for symbol, kind in zip((*m.q, *m.u), kinds, strict=True))
 
 
 def _needs_multipliers(

@@ -23,9 +23,9 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.declarations.appearance_declarations import FlexibleMeshShape
 from mb2fmu.model.flexible.beam_modal_data import BeamProperties, BeamTheory, make_beam_modal_data
 from mb2fmu.model.flexible.beam_section import BeamSection
-from mb2fmu.model.flexible.bending_surface import make_section_outline, make_tube_surface, triangulate_node_surface
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
+from mb2fmu.model.flexible.deformable_surface_meshes import make_node_surface, make_section_outline, make_tube_surface
 from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
 from mb2fmu.model.flexible.flexible_body_from_sid import read_sid_data
 from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData, convert_frequency_limit_to_hertz, make_modal_data
@@ -481,7 +481,7 @@ class FlexibleBody:
         if faces is None:
             vertices, triangles, shapes = make_tube_surface(self.data, make_section_outline(radius, box))
         else:
-            vertices, triangles, shapes = triangulate_node_surface(self.data, faces, where)
+            vertices, triangles, shapes = make_node_surface(self.data, faces, where)
         carriers = tuple(self.loads[2 * k][0] for k in range(len(self.q)))
         model.appearance_items.append(
             FlexibleMeshShape(

@@ -34,7 +34,7 @@ from mb2fmu.model.flexible.flexible_body_equivalent import (
     convert_second_moment_to_inertia,
     factor_gram_matrix,
 )
-from mb2fmu.units import convert_to_modelica_notation, parse_unit
+from mb2fmu.units import convert_unit_to_modelica, parse_unit
 
 Array = npt.NDArray[np.float64]
 
@@ -290,7 +290,7 @@ def convert_frequency_limit_to_hertz(up_to: float | str) -> float:
     if not isinstance(up_to, str):
         return float(up_to)
     number, _, unit = up_to.strip().partition(" ")
-    parsed = parse_unit(convert_to_modelica_notation(unit.strip() or "Hz"))
+    parsed = parse_unit(convert_unit_to_modelica(unit.strip() or "Hz"))
     hertz = parse_unit("Hz")
     if parsed.exponents != hertz.exponents:
         raise ValueError(unit)

@@ -21,7 +21,7 @@ from mb2fmu.model.script_import.created_mechanics_observation import (
     make_unnamed_mechanics_label,
     record_created_mechanics,
 )
-from mb2fmu.model.script_import.integrator_observation import (
+from mb2fmu.model.script_import.integrator_call_recording import (
     ScriptIntegratorCallRecord,
     ScriptStopSignal,
     make_package_stand_ins,
@@ -33,7 +33,7 @@ from mb2fmu.model.script_import.observed_script_values import (
     make_recording_builtin_zip,
     record_script_values,
 )
-from mb2fmu.model.script_import.script_instrumentation import (
+from mb2fmu.model.script_import.script_code_preparation import (
     NOTE_FUNCTION,
     ScriptCodePart,
     add_local_variable_recording,

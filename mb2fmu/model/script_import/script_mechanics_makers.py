@@ -11,13 +11,13 @@ from typing import Any
 import sympy as sm
 
 from mb2fmu.model.script_import.created_mechanics_observation import CreatedScriptMechanics
-from mb2fmu.model.script_import.script_instrumentation import ScriptCodePart
+from mb2fmu.model.script_import.script_code_preparation import ScriptCodePart
 
 _MAKER_CALLS = frozenset({"KanesMethod", "LagrangesMethod", "JointsMethod", "System", "from_newtonian"})
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptMechanicsMaker:
+class ScriptMechanicsFactory:
     """A function or class whose body makes mechanics.
 
     Attributes:
@@ -29,13 +29,13 @@ class ScriptMechanicsMaker:
     methods: tuple[str, ...] = ()
 
 
-def list_script_mechanics_makers(parts: Iterable[ScriptCodePart]) -> list[ScriptMechanicsMaker]:
+def list_script_mechanics_makers(parts: Iterable[ScriptCodePart]) -> list[ScriptMechanicsFactory]:
     """Return the functions and classes at the script's top level whose bodies make mechanics."""
     found = []
     for node in (node for part in parts for node in part.tree.body):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and _makes_mechanics(node):
             methods = _list_methods(node) if isinstance(node, ast.ClassDef) else ()
-            found.append(ScriptMechanicsMaker(node.name, tuple(methods)))
+            found.append(ScriptMechanicsFactory(node.name, tuple(methods)))
     return found
 
 
@@ -97,7 +97,7 @@ def _list_needed_arguments(function: Any) -> tuple[str, ...]:
 
 
 def _call_maker(
-    maker: ScriptMechanicsMaker, variables: dict[str, Any], arguments: dict[str, Any], noted: CreatedScriptMechanics
+    maker: ScriptMechanicsFactory, variables: dict[str, Any], arguments: dict[str, Any], noted: CreatedScriptMechanics
 ) -> None:
     """Call a function, or a class and then its methods until one has made mechanics."""
     made = variables[maker.name](**arguments)

@@ -139,7 +139,7 @@ DRAWING_PACKAGES = frozenset(
 """Packages without which a mechanism can be derived: they draw, show, speed up or optimize."""
 
 OBSERVED_PACKAGES = frozenset({"opty", "pydy", "pydy_code_gen"})
-"""Packages whose classes are watched; ``integrator_observation.make_package_stand_ins`` fills their stand-ins."""
+"""Packages whose classes are watched; ``integrator_call_recording.make_package_stand_ins`` fills their stand-ins."""
 
 REPLACED_PACKAGES = OBSERVED_PACKAGES | {"IPython", "matplotlib", "mpl_toolkits", "pylab", "seaborn"}
 """Packages that are stood in for even where they are installed: watched ones, and those that show pictures, which may

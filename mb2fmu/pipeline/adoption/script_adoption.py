@@ -15,7 +15,7 @@ from typing import Any
 
 from mb2fmu.errors import Fault, ModelError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
-from mb2fmu.model.script_import.script_instrumentation import format_script_line
+from mb2fmu.model.script_import.script_code_preparation import format_script_line
 from mb2fmu.pipeline.adoption.adopted_script_result import MODEL_FILE, AdoptedModelFile
 from mb2fmu.temporary_files import make_temporary_folder
 

@@ -30,7 +30,7 @@ from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.script_import.mechanics_from_script import ScriptMechanics, read_script
 from mb2fmu.model.script_import.observed_script_run import ScriptRun, has_known_mechanics, run_script
-from mb2fmu.model.script_import.script_instrumentation import read_script_parts
+from mb2fmu.model.script_import.script_code_preparation import read_script_parts
 from mb2fmu.model.script_import.script_mechanics_makers import list_script_mechanics_makers
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.pipeline.adoption.adopted_script_result import MODEL_FILE, AdoptedModelFile

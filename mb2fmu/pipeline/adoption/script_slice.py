@@ -14,7 +14,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
 from mb2fmu.model.script_import.mechanics_from_script import ScriptMechanics
 from mb2fmu.model.script_import.observed_script_values import is_symbolic_quantity
-from mb2fmu.model.script_import.script_instrumentation import ScriptCodePart
+from mb2fmu.model.script_import.script_code_preparation import ScriptCodePart
 from mb2fmu.pipeline.adoption.model_file_text import IMPORT_LINE
 
 _SHOWING_CALLS = {"print", "pprint", "mprint", "mpprint", "mlatex", "vprint", "display", "show", "init_vprinting"}

@@ -16,7 +16,7 @@ from sympy.physics.vector import dynamicsymbols
 from mb2fmu.model.checks.expression_symbols import collect_expression_symbols
 from mb2fmu.model.checks.mechanics_expressions import MechanicsExpression, collect_mechanics_expressions
 from mb2fmu.model.quantity_declarations import format_symbol_as_word
-from mb2fmu.model.script_import.integrator_observation import ScriptIntegratorCallRecord
+from mb2fmu.model.script_import.integrator_call_recording import ScriptIntegratorCallRecord
 from mb2fmu.model.script_import.mechanics_from_script import list_mechanics_symbols
 from mb2fmu.model.script_import.observed_script_run import ScriptRun
 from mb2fmu.model.script_import.observed_script_values import ORIGINS, Origin

@@ -68,7 +68,7 @@ def derive(
     """
     refuse_unknown_options(options, FormulationOptions)
     stage = StageStopwatch(observer)
-    checked, read = load_and_import_model(model, arguments, stage)
+    checked, read = load_model_and_mechanism(model, arguments, stage)
     method = options.get("method", "auto")
     baumgarte = options.get("baumgarte")
     with stage("formulate"):
@@ -95,7 +95,7 @@ def derive(
     )
 
 
-def load_and_import_model(
+def load_model_and_mechanism(
     model: DerivableModel, arguments: Mapping[str, Any] | None, stage: StageStopwatch
 ) -> tuple[CheckedModel, Mechanism]:
     """Load and check a model, and read its mechanism, with its loops closed at the start."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
 from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
-from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_model_and_mechanism
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
@@ -28,7 +28,7 @@ def draw_model_graph(
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
 
-    _, read = load_and_import_model(model, arguments, StageStopwatch(observer))
+    _, read = load_model_and_mechanism(model, arguments, StageStopwatch(observer))
     return draw_mechanism_graph(build_mechanism_graph(read))
 
 
@@ -60,6 +60,6 @@ def quantities(
     from mb2fmu.report.equation_display import theory_quantity_html, theory_quantity_text  # noqa: F401  register their displays
 
     stage = StageStopwatch(observer)
-    _, read = load_and_import_model(model, arguments, stage)
+    _, read = load_model_and_mechanism(model, arguments, stage)
     with stage("form quantities"):
         return form_theory_quantities(read, kinds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mb2fmu.mechanics import formulations, mechanism
 from mb2fmu.model.checks.unit_contradictions import describe_unit_contradictions
-from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_and_import_model
+from mb2fmu.pipeline.derivation.model_derivation import AnyModel, load_model_and_mechanism
 from mb2fmu.pipeline.derivation.pipeline_results import ExportResult, StageObserver, ValidationOutcome
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import fmu_and_report_publication
@@ -86,7 +86,7 @@ def validate(
         True
     """
     stage = StageStopwatch(observer)
-    checked, read = load_and_import_model(model, arguments, stage)
+    checked, read = load_model_and_mechanism(model, arguments, stage)
     with fmu_and_report_publication.copy_fmu_for_validation(
         fmu.path if isinstance(fmu, ExportResult) else Path(fmu)
     ) as path:

@@ -48,7 +48,7 @@ class HomogeneousSolid:
         return LinkInertia(mass, pose.position + pose.rotation @ self.center, (turned + turned.T) / 2, line)
 
 
-def form_simple_solid(kind: str, size: Array) -> HomogeneousSolid:
+def form_primitive_solid_inertia(kind: str, size: Array) -> HomogeneousSolid:
     """Return a solid of a simple shape, with its centre at 0 and its principal axes along x, y, z.
 
     Args:

@@ -14,7 +14,7 @@ from mb2fmu.robots.description.solid_inertia import (
     HomogeneousSolid,
     MeshInertiaRule,
     SolidInertiaError,
-    form_simple_solid,
+    form_primitive_solid_inertia,
 )
 from mb2fmu.robots.file_formats.mesh_solids import (
     MeshFileAccess,
@@ -221,7 +221,7 @@ def _read_inertia(
     name = element.attribute("mesh")
     if kind not in _SIZE_COUNTS and (kind != "mesh" or name not in assets.meshes):
         raise SolidInertiaError("no file of it is read" if kind != "mesh" else f"the mesh {name!r} is none of <asset>")
-    solid = form_simple_solid(kind, size) if kind != "mesh" else assets.meshes[name].weigh(assets.files)
+    solid = form_primitive_solid_inertia(kind, size) if kind != "mesh" else assets.meshes[name].weigh(assets.files)
     if solid.open_edges:
         what = (
             f'the mesh {name} is not watertight ({solid.open_edges:,} open edges): inertia="legacy" gives it a volume'

@@ -9,7 +9,7 @@ import numpy as np
 
 from mb2fmu.robots.description.inertia_check_and_repair import combine_inertias
 from mb2fmu.robots.description.robot_description import GeometryKind, LinkInertia, Pose
-from mb2fmu.robots.description.solid_inertia import HomogeneousSolid, SolidInertiaError, form_simple_solid
+from mb2fmu.robots.description.solid_inertia import HomogeneousSolid, SolidInertiaError, form_primitive_solid_inertia
 from mb2fmu.robots.file_formats.mesh_solids import MeshFileAccess, MeshVertexTransformation, form_mesh_file_solid
 from mb2fmu.robots.file_formats.strict_xml import XmlElement
 
@@ -66,7 +66,7 @@ class SdfCollisionMassCalculator:
             raise SolidInertiaError(f"<{shape.name}> is no solid that is computed")
         if kind != "mesh":
             halves = {"box": (0.5, 0.5, 0.5), "cylinder": (1.0, 0.5), "capsule": (1.0, 0.5)}.get(kind, (1.0,))
-            return form_simple_solid(kind, np.array(sizes) * np.array(halves))
+            return form_primitive_solid_inertia(kind, np.array(sizes) * np.array(halves))
         if shape.child("submesh") is not None:
             raise SolidInertiaError("<submesh> is not honoured")
         return form_mesh_file_solid(mesh, self.files, "exact", MeshVertexTransformation(sizes))

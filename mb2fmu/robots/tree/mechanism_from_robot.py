@@ -39,7 +39,7 @@ from mb2fmu.model.checks.expression_symbols import differentiate_by_time
 from mb2fmu.model.model import OutputRequest
 from mb2fmu.model.sources.record_based_mechanics import BodyReference, FrameReference, JointReference, NamedFramePoint
 from mb2fmu.robots.description.robot_description import Array, Pose
-from mb2fmu.robots.flexible_links.flexible_link_records import FlexibleLinkRecordBuilder
+from mb2fmu.robots.flexible_links.flexible_link_record_builder import FlexibleLinkRecordBuilder
 from mb2fmu.robots.robot_appearance import FrameAndPointLookup, form_robot_appearance
 from mb2fmu.robots.tree.articulated_tree import RigidLinkGroup
 from mb2fmu.robots.tree.exact_sympy_components import (

@@ -28,7 +28,7 @@ _RELATIVE_INCREMENT = 1e-6
 _SLOW_CONVERGENCE_RATIO = 0.2
 
 
-class AlgebraicLoopSolver:
+class PortValuePropagation:
     """Passes values over the links of a system at one instant.
 
     Args:

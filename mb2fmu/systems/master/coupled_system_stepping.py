@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.systems.master import input_polynomial_operations
-from mb2fmu.systems.master.algebraic_loops import AlgebraicLoopSolver, SavedPortValues
+from mb2fmu.systems.master.algebraic_loops import PortValuePropagation, SavedPortValues
 from mb2fmu.systems.master.connection_delays import DelayedConnections
 from mb2fmu.systems.master.fmu_slaves import Slave, SlaveError, SlaveStepResult
 from mb2fmu.systems.master.input_evaluation_order import order_gauss_seidel_components
@@ -94,7 +94,7 @@ class SavedSystemState:
         states: States of the components.
         time: Time of the point, in s.
         past_points: Times and inputs through which input polynomials pass.
-        port_values: Inputs and outputs, from :class:`AlgebraicLoopSolver`.
+        port_values: Inputs and outputs, from :class:`PortValuePropagation`.
         input_scale: Largest magnitude of each input so far.
         jacobian: Interface Jacobian, with the step size and order that it is valid for.
         next_event_time: Instant of the next event that is known beforehand, in s.
@@ -126,7 +126,7 @@ class SystemStepper:
         self, wiring: SystemWiring, slaves: Sequence[Slave], stepping: CommunicationStepSettings, time: float = 0.0
     ) -> None:
         self._wiring, self._slaves, self._stepping = wiring, slaves, stepping
-        self.loop_solver = AlgebraicLoopSolver(wiring, slaves)
+        self.loop_solver = PortValuePropagation(wiring, slaves)
         self._sequence = order_gauss_seidel_components(wiring, stepping.sequence)
         self._fed_inputs = [self.loop_solver.inputs_fed_by(component) for component in range(len(slaves))]
         self._past_points: list[tuple[float, Floats]] = []

@@ -40,7 +40,6 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
 )
 from mb2fmu.model.quantity_declarations import Parameter
 from mb2fmu.systems.splitting.body_motion_states import MechanismStateDependencies
-from mb2fmu.systems.splitting.cut_joint_kinematics import CutJointSideMotions
 from mb2fmu.systems.splitting.cut_joint_topology import CutJoint, find_cut_joint
 from mb2fmu.systems.splitting.exchanged_part_forces import AXES
 from mb2fmu.systems.splitting.joint_replacement_records import (
@@ -48,6 +47,7 @@ from mb2fmu.systems.splitting.joint_replacement_records import (
     RenumberedFramesAndPoints,
     TransmissionLineWave,
 )
+from mb2fmu.systems.splitting.opened_joint_kinematics import CutJointSideMotions
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 JointCompliance = Literal["bushing", "line"]

@@ -302,7 +302,7 @@ def make_api_check_planner(
     return ApiCallPlanner(check_point, definition, description, plan)
 
 
-def list_state_and_input_changes(
+def list_direction_seeds(
     directions: DirectionalDifferences, reference: ReferenceRun, states: Sequence[str]
 ) -> list[list[float]]:
     """Return changes of the FMU's states and of the inputs, one row per direction."""

@@ -13,7 +13,7 @@ from mb2fmu.errors import ValidationError
 from mb2fmu.model.scales.characteristic_units import choose_stabilization_rate
 from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCallPlanner,
-    list_state_and_input_changes,
+    list_direction_seeds,
 )
 from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import (
@@ -80,7 +80,7 @@ def plan_directional_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequenc
     check_point, states = planner.check_point, planner.plan.states
     unknown, known = planner.list_references(planner.plan.unknowns), _list_known_references(planner)
     directions = check_point.derivatives_before_change, check_point.derivatives_after_change(planner.plan.kind)
-    before, after = (list_state_and_input_changes(d, check_point.reference, states) for d in directions if d)
+    before, after = (list_direction_seeds(d, check_point.reference, states) for d in directions if d)
     return (
         planner.plan_calls_to_point()
         .with_operation("directional", unknown, known, before, label="before")
@@ -128,9 +128,7 @@ def compare_adjoint_derivatives(
         (comparison.check_point.derivatives_before_change, recorded["before"], ""),
         (after_change, recorded["after"], " after parameters changed"),
     ):
-        changes = np.array(
-            list_state_and_input_changes(directions, comparison.check_point.reference, comparison.plan.states)
-        )
+        changes = np.array(list_direction_seeds(directions, comparison.check_point.reference, comparison.plan.states))
         _compare_partial_derivatives(comparison, directions, changes @ np.array(derivatives).T, error_table, situation)
 
 
@@ -140,7 +138,7 @@ def plan_parameter_derivative_calls(planner: ApiCallPlanner) -> ApiCallSequence 
     if not (_provides_derivatives(planner) and tuned and check_point.by_parameters):
         return None
     sizes = check_point.by_parameters.parameters[:, list(check_point.tuned_parameters)].tolist()
-    changes = list_state_and_input_changes(check_point.by_parameters, check_point.reference, planner.plan.states)
+    changes = list_direction_seeds(check_point.by_parameters, check_point.reference, planner.plan.states)
     # A state that the reference does not have cannot be moved.
     rows = [[*a, *b] for a, b in zip(changes, sizes, strict=True)] if changes else sizes[:-1]
     known = [*_list_known_references(planner), *tuned] if changes else tuned

@@ -67,7 +67,7 @@ def compute_contact_and_latch_law_violations(references: Sequence[ReferenceRun])
         return None
     violations: list[LawViolation] = []
     if numeric.frozen.contacts:
-        contact_laws = _ContactLawChecker(numeric)
+        contact_laws = _ReferenceContactLawChecker(numeric)
         violations += (violation for reference in references for violation in contact_laws.judge(reference))
     if numeric.frozen.latches:
         violations += (violation for reference in references for violation in _judge_latches(numeric, reference))
@@ -136,7 +136,7 @@ def _choose_events(reference: ReferenceRun, distance: float) -> list[LocatedEven
     return [*apart[:third], *(apart[k] for k in sorted(between)), *apart[-third:]]
 
 
-class _ContactLawChecker:
+class _ReferenceContactLawChecker:
     """Laws of the contacts of one reference's equations."""
 
     def __init__(self, numeric: HybridEquations) -> None:

@@ -26,7 +26,7 @@ class _NoArticulatedTreeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeOnLink:
+class LinkMemberPath:
     """A body, point or frame on a link: its number, the speed of the link, and the points on the path to the link's."""
 
     node: int
@@ -52,9 +52,9 @@ class SingleSpeedLinkTree:
     parents: tuple[int, ...]
     link_offset_paths: tuple[tuple[int, ...], ...]
     signs: tuple[int, ...]
-    bodies: tuple[NodeOnLink, ...]
-    points: tuple[NodeOnLink, ...]
-    frames: tuple[NodeOnLink, ...]
+    bodies: tuple[LinkMemberPath, ...]
+    points: tuple[LinkMemberPath, ...]
+    frames: tuple[LinkMemberPath, ...]
 
 
 def find_articulated_tree(
@@ -151,12 +151,12 @@ class _LinkTreeFinder:
             j for j, dependencies in enumerate(self._columns.dependencies) if frame in dependencies.turned_frames
         )
 
-    def _place_on_link(self, point: int, speed: int, number: int | None = None) -> NodeOnLink:
+    def _place_on_link(self, point: int, speed: int, number: int | None = None) -> LinkMemberPath:
         """Return the place of a point that goes with a link as one rigid whole."""
         path = self._points.ancestors_between(point, self._branches[speed].point)
         if path is None or not self._is_rigid(path, speed):
             raise _NoArticulatedTreeError
-        return NodeOnLink(point if number is None else number, speed, tuple(path))
+        return LinkMemberPath(point if number is None else number, speed, tuple(path))
 
     def _is_rigid(self, path: list[int], speed: int) -> bool:
         """Return whether the points of a path are fixed to each other on a link: its frames are, and nothing moves."""
@@ -188,7 +188,7 @@ class _LinkTreeFinder:
                 return tuple(path), sign
         raise _NoArticulatedTreeError
 
-    def _iterate_point_placements(self) -> Iterable[NodeOnLink]:
+    def _iterate_point_placements(self) -> Iterable[LinkMemberPath]:
         """Yield the places of all points on which forces act, or inertia."""
         loads = self._mechanism.loads
         nodes = [load.point for load in loads if isinstance(load, ForceLoad)]
@@ -204,7 +204,7 @@ class _LinkTreeFinder:
             if moving_speeds:
                 yield self._place_on_link(node, self._lineages[moving_speeds])
 
-    def _iterate_frame_placements(self) -> Iterable[NodeOnLink]:
+    def _iterate_frame_placements(self) -> Iterable[LinkMemberPath]:
         """Yield the places of all frames on which torques act, or inertia."""
         links = {self._list_turning_speeds(j): j for j in reversed(self._order)}
         nodes = [body.frame for body in self._mechanism.bodies if body.inertia is not None]
@@ -218,4 +218,4 @@ class _LinkTreeFinder:
             if not self._is_plain(node, turns=True) or (turning_speeds and turning_speeds not in links):
                 raise _NoArticulatedTreeError
             if turning_speeds:
-                yield NodeOnLink(node, links[turning_speeds])
+                yield LinkMemberPath(node, links[turning_speeds])

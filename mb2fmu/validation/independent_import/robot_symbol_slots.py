@@ -1,7 +1,7 @@
 """Numbers for a robot's expressions of events, gaps and rows: motions of links are those of the independent import.
 
 :class:`ImportedEventComparison` asks the model's own expressions for numbers and moves them along a motion. Of a
-model in SymPy it asks ``SympySourceSymbolSlots`` and ``SympySourceConstraintEvaluator``; of a robot the two classes
+model in SymPy it asks ``SympySourceSymbolSlots`` and ``SympySourceKinematicsEvaluator``; of a robot the two classes
 here, which offer the same.
 """
 

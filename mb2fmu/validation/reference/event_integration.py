@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.root_finding import find_first_crossing
+from mb2fmu.first_crossing_search import find_first_crossing
 from mb2fmu.validation.compiled.compiled_integration_in_modes import CompiledEventLog, CompiledEventSettlingLimits
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, LocatedEvent

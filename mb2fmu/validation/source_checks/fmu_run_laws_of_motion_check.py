@@ -30,7 +30,7 @@ from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, ROUND_OFF_ALLOWANCE
 from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations, SympySourceMotion
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
+from mb2fmu.validation.source_checks.source_kinematics_evaluation import SympySourceKinematicsEvaluator
 from mb2fmu.validation.source_checks.source_symbol_slots import Floats, SympySourceSymbolSlots
 
 Flags = npt.NDArray[np.bool_]
@@ -65,7 +65,7 @@ class LawsOfMotionCheck:
         self,
         definition: CheckedModel,
         symbols: SympySourceSymbolSlots,
-        constraints: SympySourceConstraintEvaluator,
+        constraints: SympySourceKinematicsEvaluator,
         kinematics: NumericKaneEquations | None,
         scales: tuple[Floats, Floats],
         *,

@@ -123,7 +123,7 @@ class ImportedEventComparison:
         definition: The checked model, in the user's symbols.
         mechanism: The mechanism imported from it.
         symbols: Slots of the user's symbols; of a model in SymPy ``SympySourceSymbolSlots``.
-        constraints: The user's own kinematic equations; of a model in SymPy ``SympySourceConstraintEvaluator``.
+        constraints: The user's own kinematic equations; of a model in SymPy ``SympySourceKinematicsEvaluator``.
         q_scale: How far each coordinate goes, in the order of ``symbols.q``.
     """
 

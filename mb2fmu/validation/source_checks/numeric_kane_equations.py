@@ -23,10 +23,10 @@ import sympy as sm
 from sympy.physics.mechanics import Point, RigidBody
 from sympy.physics.vector import Vector
 
-from mb2fmu.validation.source_checks.source_constraint_evaluation import (
+from mb2fmu.validation.source_checks.source_kinematics_evaluation import (
     IndexArray,
     RealOrComplexArray,
-    SympySourceConstraintEvaluator,
+    SympySourceKinematicsEvaluator,
 )
 from mb2fmu.validation.source_checks.source_objects import SympySourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbol_slots import (
@@ -219,7 +219,7 @@ class NumericKaneEquations:
         self._masses = self._add_expressions([body.mass for body in parts.bodies])
         self._inertias = self._add_inertias()
         self._places = self._add_positions([*points, *self._points[: len(parts.bodies)]])
-        self.constraints = SympySourceConstraintEvaluator(parts, symbols, complex_step=True)
+        self.constraints = SympySourceKinematicsEvaluator(parts, symbols, complex_step=True)
         self._evaluate = symbols.compile_array_function(self._expressions)
         self._loads = [(place, self._list_components(vector)) for place, vector in parts.loads]
         flat = [e for _, terms in self._loads for components, _ in terms for e in components]

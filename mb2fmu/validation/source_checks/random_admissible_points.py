@@ -11,8 +11,8 @@ import sympy as sm
 
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.quantity_declarations import Coordinate, DeclaredVariable, Input, Speed
-from mb2fmu.validation.source_checks.source_constraint_evaluation import (
-    SympySourceConstraintEvaluator,
+from mb2fmu.validation.source_checks.source_kinematics_evaluation import (
+    SympySourceKinematicsEvaluator,
     singular_values_of_unit_rows,
 )
 from mb2fmu.validation.source_checks.source_objects import SympySourceObjects
@@ -78,7 +78,7 @@ class RandomAdmissibleStateGenerator:
         definition: CheckedModel,
         parts: SympySourceObjects,
         symbols: SympySourceSymbolSlots,
-        constraints: SympySourceConstraintEvaluator,
+        constraints: SympySourceKinematicsEvaluator,
         quaternions: Sequence[Sequence[int]] = (),
         largest_speeds: Mapping[str, float] = MappingProxyType({}),
         computed_coordinates: Collection[str] = (),

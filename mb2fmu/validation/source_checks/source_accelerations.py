@@ -41,7 +41,6 @@ from mb2fmu.validation.source_checks.source_acceleration_samples import (
     draw_acceleration_samples,
     list_settable_slots,
 )
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
 from mb2fmu.validation.source_checks.source_equations import (
     MAX_FORMING_WORK,
     MAX_PATHWAY_WORK,
@@ -49,6 +48,7 @@ from mb2fmu.validation.source_checks.source_equations import (
     estimate_equation_forming_cost,
     estimate_pathway_length_cost,
 )
+from mb2fmu.validation.source_checks.source_kinematics_evaluation import SympySourceKinematicsEvaluator
 from mb2fmu.validation.source_checks.source_objects import (
     SympySourceObjects,
     extract_mechanics_objects,
@@ -191,7 +191,7 @@ class _SympySourceObjectEquations:
         if not self.methods:
             return
         try:
-            constraints = self._constraints = SympySourceConstraintEvaluator(parts, self.symbols, complex_step=False)
+            constraints = self._constraints = SympySourceKinematicsEvaluator(parts, self.symbols, complex_step=False)
         except SympySourceEvaluationError as reason:
             self.methods = []
             self.missing = {"equations": str(reason), "kinematics": str(reason)} | self.missing

@@ -21,7 +21,7 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, System
 from mb2fmu.model.sources.mechanics_source import Mechanics
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.validation.source_checks.numeric_kane_equations import add_floor_to_scales
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
+from mb2fmu.validation.source_checks.source_kinematics_evaluation import SympySourceKinematicsEvaluator
 from mb2fmu.validation.source_checks.source_objects import SympySourceObjects, find_shortest_path_tree
 from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,
@@ -203,7 +203,7 @@ def _select_independent_rows(parts: SympySourceObjects, symbols: SympySourceSymb
     rows = list(parts.velocity)
     if len(rows) <= len(parts.dependent):
         return rows
-    constraints = SympySourceConstraintEvaluator(parts, symbols, complex_step=False)
+    constraints = SympySourceKinematicsEvaluator(parts, symbols, complex_step=False)
     random, samples = np.random.default_rng(_ROW_SAMPLE_SEED), []
     for _ in range(_ROW_SAMPLE_COUNT):
         values = symbols.complete_values(random.uniform(0.2, 1.2, len(symbols.slot)).tolist())

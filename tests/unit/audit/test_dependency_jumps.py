@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mb2fmu.audit.behaviour.fixture.spurious_dependencies import drop_effects_of_solution_jumps
+from mb2fmu.audit.behaviour.fixture.spurious_effects import drop_effects_of_solution_jumps
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
-from mb2fmu.pipeline.system_runs.model_split_run import complete_split_settings
+from mb2fmu.pipeline.system_runs.model_split_export import complete_split_settings
 from mb2fmu.systems.splitting import (
     CutMechanismPart,
     CutMethod,

@@ -28,7 +28,7 @@ from mb2fmu.validation.runs.fmu_run import FmuSimulationResult
 from mb2fmu.validation.source_checks.fmu_run_laws_of_motion_check import ExperimentRun, LawsOfMotionCheck
 from mb2fmu.validation.source_checks.numeric_kane_equations import NumericKaneEquations
 from mb2fmu.validation.source_checks.random_admissible_points import RandomAdmissibleStateGenerator
-from mb2fmu.validation.source_checks.source_constraint_evaluation import SympySourceConstraintEvaluator
+from mb2fmu.validation.source_checks.source_kinematics_evaluation import SympySourceKinematicsEvaluator
 from mb2fmu.validation.source_checks.source_objects import extract_mechanics_objects, keep_mechanics_untouched
 from mb2fmu.validation.source_checks.source_symbol_slots import SympySourceSymbolSlots
 
@@ -64,7 +64,7 @@ def laws(name: str) -> LawsOfMotionCheck:
     with keep_mechanics_untouched(definition.mechanics):
         parts = extract_mechanics_objects(definition.mechanics)
         symbols = SympySourceSymbolSlots(definition, parts)
-        rows = SympySourceConstraintEvaluator(parts, symbols, complex_step=False)
+        rows = SympySourceKinematicsEvaluator(parts, symbols, complex_step=False)
         points = RandomAdmissibleStateGenerator(definition, parts, symbols, rows)
         kinematics = None if parts.lagrangian else NumericKaneEquations(parts, symbols)
         scales = (points.q_scale, points.u_scale)

@@ -39,7 +39,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import ForceLoad, Path
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput, RequestedOutput
 from mb2fmu.model import CheckedModel, Model, Parts, check_model
 from mb2fmu.model import load as load_model
-from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
+from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.independent_checks import (
     SOLVED_START_FACTOR,
@@ -366,7 +366,7 @@ def snapshot(mechanics) -> list[dict]:
 
 @pytest.mark.parametrize("name", ["simple_pendulum", "four_bar", *by_night("bowl", "double_pendulum", "rolling_disc")])
 def test_the_users_objects_stay_as_they_were(name):
-    definition, mechanism = load_and_import_model(MODELS / f"{name}.py", None, StageStopwatch(None))
+    definition, mechanism = load_model_and_mechanism(MODELS / f"{name}.py", None, StageStopwatch(None))
     before = snapshot(definition.mechanics)
     sample_source_accelerations(definition, mechanism)
     assert snapshot(definition.mechanics) == before
@@ -452,7 +452,7 @@ def test_a_real_fmu_of_another_model_fails(tmp_path):
     other.write_text(source.replace("-mass * g * N.y", "-1.001 * mass * g * N.y"), encoding="utf-8")
     assert other.read_text(encoding="utf-8") != source
     exported = pipeline.export(other, tmp_path)
-    definition, mechanism = load_and_import_model(path, None, StageStopwatch(None))
+    definition, mechanism = load_model_and_mechanism(path, None, StageStopwatch(None))
     said = run_independent_checks(exported.path, definition, mechanism)
     assert not said.passed
     assert "der(omega)" in said.checks[0].reason

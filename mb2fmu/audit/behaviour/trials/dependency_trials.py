@@ -14,7 +14,7 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     compare_effects_with_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
-from mb2fmu.audit.behaviour.fixture.spurious_dependencies import (
+from mb2fmu.audit.behaviour.fixture.spurious_effects import (
     SMALL_FRACTION,
     VISIBLE_CHANGE,
     drop_effects_of_mode_changes,

@@ -18,7 +18,7 @@ from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
 from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
     compute_magnitude_ratio_weight,
-    spread_largest_by_magnitude,
+    compute_magnitude_weighted_maxima,
 )
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     DISCARD,
@@ -81,7 +81,7 @@ def _difference_column(
     # The unknowns of one linear solve share their round-off.
     noise_levels = [
         1e-13 * magnitude / change
-        for magnitude in spread_largest_by_magnitude(
+        for magnitude in compute_magnitude_weighted_maxima(
             [max(_iterate_finite_magnitudes(end), default=0.0) for end in end_values], unit_magnitudes
         )
     ]
@@ -172,7 +172,9 @@ def _find_differing_entry(
     )
     # Derivatives by knowns of small magnitudes are large.
     columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
-    column_magnitudes = [spread_largest_by_magnitude(column, [1.0 / scale for scale in scales]) for column in columns]
+    column_magnitudes = [
+        compute_magnitude_weighted_maxima(column, [1.0 / scale for scale in scales]) for column in columns
+    ]
     for name, rows in answers:
         for known_index, known in enumerate(knowns):
             for unknown_index, unknown in enumerate(unknowns):
@@ -305,7 +307,7 @@ def _bound_deviations(
     count, everything = len(answer_scales), range(len(full_seed))
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     magnitudes = [sum(abs(factor * row[k]) for factor, row in zip(full_seed, rows, strict=True)) for k in range(count)]
-    noise_levels = spread_largest_by_magnitude(
+    noise_levels = compute_magnitude_weighted_maxima(
         [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
     )
     values = [

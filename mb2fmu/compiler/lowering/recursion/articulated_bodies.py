@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
+from mb2fmu.compiler.lowering.recursion.composite_body_recursion import CompositeBodyDynamics
 from mb2fmu.compiler.lowering.recursion.link_force_lowering import AppliedLinkForces, form_link_inertia_force
 from mb2fmu.compiler.lowering.recursion.link_kinematics import LinkJointMotion, LinkKinematicsLowering
 from mb2fmu.compiler.lowering.recursion.particle_group_inertia import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import sympy as sm
 
 from mb2fmu.compiler.lowering.recursion.articulated_bodies import ArticulatedBodyDynamics
-from mb2fmu.compiler.lowering.recursion.composite_bodies import CompositeBodyDynamics
+from mb2fmu.compiler.lowering.recursion.composite_body_recursion import CompositeBodyDynamics
 from mb2fmu.compiler.lowering.recursion.link_force_lowering import (
     AppliedLinkForces,
     attachment_position,

@@ -14,7 +14,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import (
     GroupedExpressionEvaluator,
-    make_grouped_expression_evaluator,
+    make_same_form_expression_evaluator,
 )
 from mb2fmu.mechanics.mechanism.records.mechanism_records import Mechanism
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
@@ -59,7 +59,7 @@ class ConstraintEvaluator:
             sm.sympify(expression)
             for expression in (*A.values(), *K.values(), *(constraints.offset if constraints else ()))
         ]
-        self._evaluate = make_grouped_expression_evaluator((m.t, *m.q, *self._other_arguments), tuple(expressions))
+        self._evaluate = make_same_form_expression_evaluator((m.t, *m.q, *self._other_arguments), tuple(expressions))
 
     def evaluate(
         self, t: float, q: Array, z: Array, r: Array, p: Sequence[float] | Array
@@ -92,7 +92,7 @@ class ConstraintEvaluator:
         m, constraints = self._mechanism, self._mechanism.velocity_constraints
         auxiliary = dict.fromkeys(m.u_auxiliary, sm.S.Zero)
         rows = [sm.sympify(expression).xreplace(auxiliary) for expression in constraints.bias] if constraints else []
-        return make_grouped_expression_evaluator((m.t, *m.q, *m.u, *self._other_arguments), tuple(rows))
+        return make_same_form_expression_evaluator((m.t, *m.q, *m.u, *self._other_arguments), tuple(rows))
 
 
 def _entry_positions(entries: dict[tuple[int, int], sm.Expr]) -> EntryPositions:

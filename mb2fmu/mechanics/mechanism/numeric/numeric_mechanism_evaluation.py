@@ -30,7 +30,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_completion_function
 from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceOrTorqueVectors, NumericLoadEvaluator
-from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import make_grouped_expression_evaluator
+from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import make_same_form_expression_evaluator
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,
@@ -412,18 +412,18 @@ class MechanismEvaluator:
         m = self.mechanism
         calculated = [assignment.symbol for assignment in m.calculated_parameters]
         arguments = [m.t, *m.q, *m.u_all, *m.z, *m.r, *m.p, *calculated]
-        self._evaluate = make_grouped_expression_evaluator(tuple(arguments), tuple(self._expression_indices))
+        self._evaluate = make_same_form_expression_evaluator(tuple(arguments), tuple(self._expression_indices))
         self._value_gather = np.array(self._value_indices, dtype=np.intp)
         pathways = [load for load in m.loads if isinstance(load, PathwayLoad)]
         known_symbols = [*arguments, *(symbol for load in pathways for symbol in (load.length, load.rate))]
         known_symbols += [symbol for vector in m.motion_vectors for symbol in vector.symbols]
-        self._evaluate_forces = make_grouped_expression_evaluator(
+        self._evaluate_forces = make_same_form_expression_evaluator(
             (*known_symbols, *m.constraint_forces), tuple(self._load_tables.scalars)
         )
-        self._evaluate_potential = make_grouped_expression_evaluator(
+        self._evaluate_potential = make_same_form_expression_evaluator(
             tuple(known_symbols), tuple(map(sm.sympify, m.potential_forces))
         )
-        self._evaluate_z = make_grouped_expression_evaluator(tuple(known_symbols), tuple(map(sm.sympify, m.z_dot)))
+        self._evaluate_z = make_same_form_expression_evaluator(tuple(known_symbols), tuple(map(sm.sympify, m.z_dot)))
 
     def _register_expressions(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> int:
         """Return the position at which values of these expressions begin; equal ones are evaluated once."""

@@ -45,7 +45,7 @@ class _SameFormExpressions:
 
 
 @lru_cache(maxsize=64)
-def make_grouped_expression_evaluator(
+def make_same_form_expression_evaluator(
     arguments: tuple[sm.Symbol, ...], expressions: tuple[sm.Expr, ...]
 ) -> GroupedExpressionEvaluator:
     """Return the values of some expressions as a function of their symbols; what was compiled before is used again.

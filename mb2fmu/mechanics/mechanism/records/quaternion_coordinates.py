@@ -88,7 +88,9 @@ def stabilize_quaternion_length(
     return replace(kinematics, matrix=sm.ImmutableMatrix(K), offset=sm.ImmutableMatrix(k0))
 
 
-def normalize_quaternions(expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]) -> sm.Expr:
+def substitute_unit_quaternions(
+    expression: sm.Expr, groups: Iterable[QuaternionGroup], q: Sequence[sm.Symbol]
+) -> sm.Expr:
     """Return the expression with e / |e| for each quaternion e in it."""
     for group in groups:
         quaternion = _quaternion_symbols(group, q)

@@ -15,7 +15,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import Body
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import list_constraint_force_locations
 from mb2fmu.mechanics.mechanism.sympy_import.declared_appearance_import import list_appearance_points
-from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import SympyFrameAndPointTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import list_curved_pathway_loads
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputRequest
@@ -61,7 +61,7 @@ def list_points_to_import(definition: CheckedModel) -> list[Point]:
 
 
 def read_sympy_bodies(
-    mechanics: Mechanics, trees: KinematicTree, plain: DynamicsymbolMap, moving: Collection[sm.Symbol]
+    mechanics: Mechanics, trees: SympyFrameAndPointTree, plain: DynamicsymbolMap, moving: Collection[sm.Symbol]
 ) -> tuple[Body, ...]:
     """Read mass, mass centre, frame and central inertia of each body; raise with the faults of all."""
     bodies, faults = [], []

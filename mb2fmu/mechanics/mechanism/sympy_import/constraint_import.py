@@ -18,7 +18,7 @@ from mb2fmu.mechanics.equations.equations_of_motion import VelocityConstraints
 from mb2fmu.mechanics.mechanism.records.mechanism_records import ConstraintForceApplication
 from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
-    normalize_quaternions,
+    substitute_unit_quaternions,
     vanishes_for_unit_quaternion,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
@@ -26,7 +26,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     differentiate_along_rates,
     time_derivative,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import SympyFrameAndPointTree
 from mb2fmu.model.expression_traversal import drop_terms_with_symbols
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 from mb2fmu.model.quantity_declarations import DeclaredConstraint
@@ -135,7 +135,7 @@ def _auxiliary_jacobian(parts: Sequence[sm.Expr], motion: ConstraintSymbols) -> 
 
 
 def read_constraint_force_locations(
-    declarations: Sequence[DeclaredConstraint | None], trees: KinematicTree, bodies: Sequence[Any]
+    declarations: Sequence[DeclaredConstraint | None], trees: SympyFrameAndPointTree, bodies: Sequence[Any]
 ) -> tuple[tuple[ConstraintForceApplication, ...], ...]:
     """Return the places where the force of each row acts; an empty tuple where none is given.
 
@@ -255,12 +255,12 @@ def _normalize_rows(
 ) -> tuple[list[sm.Expr], list[sm.Expr]]:
     """Return rows with quaternions scaled to unit length, except rows that only require that length."""
     groups, q = motion.quaternions, motion.q
-    normalized_rows = [normalize_quaternions(phi, groups, q) for phi in phis]
+    normalized_rows = [substitute_unit_quaternions(phi, groups, q) for phi in phis]
     normalized_phis = [
         phi if vanishes_for_unit_quaternion(normalized_phi, groups, q) else normalized_phi
         for phi, normalized_phi in zip(phis, normalized_rows, strict=True)
     ]
-    return normalized_phis, [normalize_quaternions(row, groups, q) for row in rows]
+    return normalized_phis, [substitute_unit_quaternions(row, groups, q) for row in rows]
 
 
 def _without_invariants(
@@ -314,7 +314,7 @@ def _order_rate_rows(
     order: list[tuple[int, sm.Expr]] = []
     for i, phi in enumerate(phis):
         rate = time_derivative(phi, motion.q, motion.q_dot, motion.t)
-        normalized_rate = normalize_quaternions(rate, motion.quaternions, motion.q)
+        normalized_rate = substitute_unit_quaternions(rate, motion.quaternions, motion.q)
         match = next(
             (
                 k
@@ -343,7 +343,9 @@ def _assign_declarations(
     row_declarations: list[DeclaredConstraint | None] = [None] * len(rows)
     faults = []
     for item in declarations:
-        index = find_constraint_row(normalize_quaternions(plain(item.row), motion.quaternions, motion.q), phis, rows)
+        index = find_constraint_row(
+            substitute_unit_quaternions(plain(item.row), motion.quaternions, motion.q), phis, rows
+        )
         if index is None:
             problem = f"{str(item.row)[:80]} is not among the mechanics' constraints"
             faults.append(Fault(problem, item.where, "give the expression that was given to the mechanics"))

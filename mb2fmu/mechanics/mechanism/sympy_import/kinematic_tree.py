@@ -24,7 +24,7 @@ Node = TypeVar("Node")
 _ParentMap = dict[Node, Node | None]
 
 
-class KinematicTree:
+class SympyFrameAndPointTree:
     """Frames and points by number, filled by :meth:`read_frames` and :meth:`read_points`.
 
     Args:

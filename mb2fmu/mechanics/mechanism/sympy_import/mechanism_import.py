@@ -29,8 +29,8 @@ from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import (
     QuaternionGroup,
     find_quaternion_coordinates,
     make_rotations_length_independent,
-    normalize_quaternions,
     stabilize_quaternion_length,
+    substitute_unit_quaternions,
 )
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
     DynamicsymbolMap,
@@ -67,7 +67,7 @@ from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import
     check_kinematics_and_choose_velocities,
     matches_lagrangian_kinetic_energy,
 )
-from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import KinematicTree
+from mb2fmu.mechanics.mechanism.sympy_import.kinematic_tree import SympyFrameAndPointTree
 from mb2fmu.mechanics.mechanism.sympy_import.load_import import read_sympy_loads
 from mb2fmu.mechanics.mechanism.sympy_import.output_import import (
     SympySourceObjectRecordNumbers,
@@ -233,7 +233,7 @@ class _MechanismReader:
         ground = self.definition.ground
         if ground is None:
             return None
-        trees = KinematicTree(ground[0], self.plain, self._list_declared_symbols())
+        trees = SympyFrameAndPointTree(ground[0], self.plain, self._list_declared_symbols())
         frames, points = trees.read_frames({}), trees.read_points(ground[1], [*list_appearance_points(self.definition)])
         return replace(
             read_declared_appearance(self.definition, trees, {}, self._list_moving_symbols()),
@@ -249,7 +249,7 @@ class _MechanismReader:
         """Return t, q, u, z and r: all that can change while the FMU runs."""
         return (self.t, *self.q, *self.u, *self.z, *self.r)
 
-    def _read_frames(self, trees: KinematicTree) -> tuple[Frame, ...]:
+    def _read_frames(self, trees: SympyFrameAndPointTree) -> tuple[Frame, ...]:
         """Return all frames; quaternions among the coordinates are stabilized at unit length from here on."""
         needed_frames = list_frames_to_import(self.definition)
         frames = trees.read_frames(needed_frames)
@@ -273,7 +273,8 @@ class _MechanismReader:
             for function in (component, differentiate_by_time(component), differentiate_by_time(component, 2))
         ] + [*self.recast_model.replaced_speeds]
         normalized_quaternions = {
-            function: normalize_quaternions(self.to_plain[function], self.quaternions, self.q) for function in functions
+            function: substitute_unit_quaternions(self.to_plain[function], self.quaternions, self.q)
+            for function in functions
         }
         self._translate_rates(self.kinematics)
         self.to_plain |= normalized_quaternions
@@ -292,7 +293,7 @@ class _MechanismReader:
         read with quaternions as they are, and everything behind them with quaternions of unit length.
         """
         ground = mechanics_source.inertial_frame(self.mechanics)
-        trees = KinematicTree(ground, self.plain, self._list_declared_symbols())
+        trees = SympyFrameAndPointTree(ground, self.plain, self._list_declared_symbols())
         frames = self._read_frames(trees)
         constraints = self._read_constraints()
         self._scale_quaternions()
@@ -337,7 +338,7 @@ class _MechanismReader:
         self._translate_rates(self.kinematics)
         return self._add_observables(add_load_inertias(checked, accelerations), numbers)
 
-    def _find_unnamed_origins(self, trees: KinematicTree, pivot: Point | None) -> frozenset[int]:
+    def _find_unnamed_origins(self, trees: SympyFrameAndPointTree, pivot: Point | None) -> frozenset[int]:
         """Return the numbers of an unnamed origin and of the pivot in it (see :func:`choose_point_velocities`)."""
         if isinstance(self.mechanics, (System, Parts)):
             return frozenset()

@@ -18,7 +18,7 @@ from mb2fmu.mechanics.mechanism.records.output_and_joint_records import (
     RequestedOutput,
     UnavailableOutput,
 )
-from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import normalize_quaternions
+from mb2fmu.mechanics.mechanism.records.quaternion_coordinates import substitute_unit_quaternions
 from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import DynamicsymbolMap
 from mb2fmu.mechanics.mechanism.sympy_import.constraint_import import find_constraint_row
 from mb2fmu.model.checked_model import CheckedModel
@@ -253,7 +253,7 @@ class _OutputRequestImporter:
         m, constraints = self._mechanism, self._mechanism.velocity_constraints
         rows = list(constraints.jacobian * sm.Matrix(m.u) + constraints.offset) if constraints else []
         index = find_constraint_row(
-            normalize_quaternions(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows
+            substitute_unit_quaternions(self._plain(row), m.quaternions, m.q), [phi for _, phi in m.holonomic], rows
         )
         if index is None:
             raise _MissingRequestedItemError(
@@ -301,7 +301,8 @@ def read_loop_closed_forms(
     phis = [phi for _, phi in m.holonomic]
     for loop in definition.loops:
         row_numbers = [
-            find_constraint_row(normalize_quaternions(plain(row), m.quaternions, m.q), phis, []) for row in loop.rows
+            find_constraint_row(substitute_unit_quaternions(plain(row), m.quaternions, m.q), phis, [])
+            for row in loop.rows
         ]
         unknown_rows = [row for row, row_number in zip(loop.rows, row_numbers, strict=True) if row_number is None]
         yield LoopClosedForm(

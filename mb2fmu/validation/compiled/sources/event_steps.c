@@ -78,7 +78,7 @@ static double smallest_margin(struct solver *s, struct look *l, double t)
     return smallest;
 }
 
-/* The first instant at which the smallest margin is negative: root_finding.find_first_crossing. */
+/* The first instant at which the smallest margin is negative: first_crossing_search.find_first_crossing. */
 static double locate(struct solver *s, struct look *l, double low, double high, double before, double beyond)
 {
     const double whole = high - low;

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mb2fmu.compiler import evaluation
-from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactMatrix, FrictionForceSolver
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 
@@ -23,7 +23,7 @@ def make_force_solver(n: int) -> Callable[..., Any]:
     names = tuple(map(str, range(n * n + 2 * n)))
     b = ProgramBuilder(ProgramVariableLayout(states=names))
     x = [b.state(k) for k in range(len(names))]
-    contacts = FrictionContactRows([x[n * i : n * i + n] for i in range(n)], (3, 4, 5), [b.constant(0.3)] * TANGENTS)
+    contacts = FrictionContactMatrix([x[n * i : n * i + n] for i in range(n)], (3, 4, 5), [b.constant(0.3)] * TANGENTS)
     truths = [b.binary(Op.LT, b.constant(0.5), truth) for truth in x[n * n : n * n + n]]
     solver = FrictionForceSolver(b, contacts, truths, [b.constant(0.0)] * TANGENTS, "forces")
     b.entry("forces", names[:n], solver.solve(x[n * n + n :]))

@@ -14,7 +14,7 @@ from touching import planar_body
 from mb2fmu import Impact, Model, derive, simulate, validation
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.numerics.coulomb_contacts import CoulombContactProblem, choose_contact_modes
-from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactRows, FrictionForceSolver
+from mb2fmu.compiler.numerics.friction_force_solve import FrictionContactMatrix, FrictionForceSolver
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import Op, ProgramVariableLayout
 from mb2fmu.errors import MechanismError, ModelError, ValidationError
@@ -228,7 +228,7 @@ def problem(count: int) -> ProgramBuilder:
     tangents, yes = [*range(count, n)], [b.constant(1.0)] * count
     chosen = choose_contact_modes(b, CoulombContactProblem(W, q, tangents, mu, yes, known))
     held = [b.binary(Op.LT, b.constant(0.5), each) for each in (*chosen.pressed, *chosen.stuck)]
-    rows = FrictionForceSolver(b, FrictionContactRows(W, tangents, mu), held, chosen.senses, "parts")
+    rows = FrictionForceSolver(b, FrictionContactMatrix(W, tangents, mu), held, chosen.senses, "parts")
     parts = rows.solve([b.neg(each) for each in q])
     results = [*parts, *chosen.pressed, *chosen.senses, chosen.fits, chosen.uniqueness_merit]
     b.entry("found", [f"{i}" for i in range(len(results))], results)

@@ -9,7 +9,7 @@ import pytest
 from unit.robots.mjcf_texts import DEGREES, EVERYTHING, mujoco_test_model
 
 from mb2fmu.errors import ModelError
-from mb2fmu.robots.description.solid_inertia import form_simple_solid
+from mb2fmu.robots.description.solid_inertia import form_primitive_solid_inertia
 from mb2fmu.robots.file_formats.mjcf_import import read_mjcf
 from mb2fmu.robots.robot_loading import read_included_robot_file
 
@@ -161,7 +161,7 @@ def test_moments_of_solids_are_those_of_many_points(kind: str) -> None:
         "ellipsoid": (x / size[0]) ** 2 + (y / size[1 % len(size)]) ** 2 + (z / size[-1]) ** 2 <= 1,
         "box": (np.abs(x) <= size[0]) & (np.abs(y) <= size[1 % len(size)]) & (beyond == 0),
     }[kind]
-    solid = form_simple_solid(kind, size)
+    solid = form_primitive_solid_inertia(kind, size)
     assert np.sum(inside) * step**3 == pytest.approx(solid.volume, rel=0.06)
     points = np.array([x[inside], y[inside], z[inside]]) ** 2
     assert np.diag(solid.inertia) == pytest.approx(np.mean(np.sum(points, axis=0) - points, axis=1), rel=0.06)

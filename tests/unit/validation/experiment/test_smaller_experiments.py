@@ -10,7 +10,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 from mb2fmu import Model
-from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
+from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import FmuSimulationResult, make_reference_and_bounds
@@ -30,7 +30,7 @@ WHEEL = (
 
 
 def reference_and_bounds(model: Model) -> ReferenceAndBounds:
-    _, read = load_and_import_model(model, None, StageStopwatch(None))
+    _, read = load_model_and_mechanism(model, None, StageStopwatch(None))
     source = choose_reference_equations(read, None)
     return make_reference_and_bounds(read.declared, source.equations, mechanism=source.mechanism)
 

@@ -13,7 +13,7 @@ from strangers import quaternion_with_a_dependent_rate
 from mb2fmu import pipeline
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.model.supported_functions import StickingSign
-from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
+from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.independent_checks import check_event_import, check_imported_declarations
 from mb2fmu.validation.source_checks.imported_event_check import _pair_conditions, form_condition_margin
@@ -31,7 +31,7 @@ def said(checked, mechanism):
 def first_of_each_kind(name):
     """The right reading, and one fault of each kind."""
     path = MODELS / f"{name}.py"
-    checked, mechanism = load_and_import_model(path, None, StageStopwatch(None))
+    checked, mechanism = load_model_and_mechanism(path, None, StageStopwatch(None))
     subject = Subject(name, lambda: pipeline.load(path))
     subject.__dict__["read"] = mechanism  # no unit is needed
     kinds = {}
@@ -50,7 +50,7 @@ def test_what_was_read_is_as_the_model_says(name):
 
 def test_the_rate_of_a_quaternions_length_is_no_speed():
     """A dependent speed of SymPy's way to write quaternions is left out by the reading, rightly."""
-    checked, mechanism = load_and_import_model(quaternion_with_a_dependent_rate(), None, StageStopwatch(None))
+    checked, mechanism = load_model_and_mechanism(quaternion_with_a_dependent_rate(), None, StageStopwatch(None))
     assert len(mechanism.declared.speeds) < len(checked.speeds)
     assert check_imported_declarations(checked, mechanism).verdict == "passed"
 

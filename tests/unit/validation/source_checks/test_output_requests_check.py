@@ -10,7 +10,7 @@ import mb2fmu
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import RequestedOutput
 from mb2fmu.model.declarations.declared_outputs import OUTPUT_KINDS, OutputKind
 from mb2fmu.model.quantity_declarations import Coordinate, Speed
-from mb2fmu.pipeline.derivation.model_derivation import load_and_import_model
+from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.source_checks.output_requests_check import compare_imported_output_requests
 
@@ -26,14 +26,14 @@ def two_rods():
         symbol = next(item.symbol for item in model.declared if isinstance(item, kind))
         model.output_momentum(f"momentum_{kind.__name__}", symbol, unit="kg.m2/s")
     model.output_power("gravity_power", model.mechanics.loads[0])
-    return load_and_import_model(model, None, StageStopwatch(None))
+    return load_model_and_mechanism(model, None, StageStopwatch(None))
 
 
 def arm(tmp_path: Path):
     path = tmp_path / "robot.urdf"
     path.write_text(ARM)
     quantities = ["inverse-dynamics", "mass-matrix", "gravity-torques", "jacobian:l4"]
-    return load_and_import_model(path, {"quantities": quantities}, StageStopwatch(None))
+    return load_model_and_mechanism(path, {"quantities": quantities}, StageStopwatch(None))
 
 
 def with_other_subject(output: RequestedOutput, place: int, number: int) -> RequestedOutput:

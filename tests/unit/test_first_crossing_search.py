@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mb2fmu.root_finding import find_first_crossing
+from mb2fmu.first_crossing_search import find_first_crossing
 
 SMOOTH = {
     "straight": lambda t, root: root - t,

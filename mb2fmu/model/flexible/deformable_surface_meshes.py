@@ -18,7 +18,7 @@ MOST_RINGS = 60
 """Of a tube: more would not be seen."""
 
 
-def triangulate_node_surface(data: FlexibleBodyModalData, faces: Any, where: str) -> Triangles:
+def make_node_surface(data: FlexibleBodyModalData, faces: Any, where: str) -> Triangles:
     """Return the triangles of some nodes, seen from both sides.
 
     Args:

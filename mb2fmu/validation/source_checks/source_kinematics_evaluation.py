@@ -30,7 +30,7 @@ _FLAT_LINK_SINE = 0.03
 """Sine of an angle between links, about, below which they lie flat: closed forms end at 0.01."""
 
 
-class SympySourceConstraintEvaluator:
+class SympySourceKinematicsEvaluator:
     """Evaluates the kinematic equations and the constraints of the user's objects.
 
     Args:
