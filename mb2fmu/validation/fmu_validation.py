@@ -33,7 +33,7 @@ from mb2fmu.validation.comparison.motion_comparison import (
 )
 from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    form_experiment_with_perturbed_values,
+    add_perturbed_value_overrides,
     list_settable_fmu_variables,
 )
 from mb2fmu.validation.experiment.validated_value_ranges import add_tried_value_ranges, describe_unvalidated_conditions
@@ -457,7 +457,7 @@ def _plan_run(
     perturbed, check_point = reference_and_bounds.perturbed, None
     if perturbed is not None and perturbed.reference is not None:
         experiments.append(
-            form_experiment_with_perturbed_values(
+            add_perturbed_value_overrides(
                 perturbed.reference.experiment, default_experiment, definition, list_settable_fmu_variables(description)
             )
         )

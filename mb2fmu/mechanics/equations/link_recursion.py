@@ -168,7 +168,7 @@ LinkLoad = LinkForce | LinkTorque | LinkPathwayForce
 
 
 @dataclass(frozen=True, slots=True)
-class ParticleDisplacement:
+class ParticleDisplacementTerm:
     """A term of a particle's displacement: components in a frame (m per power of η) times the powers of η."""
 
     frame: int
@@ -190,7 +190,7 @@ class ParticleGroup:
     link: int
     coordinates: tuple[sm.Expr, ...]
     speeds: tuple[int, ...]
-    particles: Mapping[int, tuple[ParticleDisplacement, ...]]
+    particles: Mapping[int, tuple[ParticleDisplacementTerm, ...]]
 
 
 @dataclass(frozen=True, slots=True)

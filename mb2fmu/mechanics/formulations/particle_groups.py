@@ -15,7 +15,7 @@ from mb2fmu.mechanics.equations.link_recursion import (
     Components,
     LinkBody,
     LinkOffsetTerm,
-    ParticleDisplacement,
+    ParticleDisplacementTerm,
     ParticleGroup,
 )
 from mb2fmu.mechanics.formulations.mechanism_link_tree import LocalTimeDerivatives, MechanismLinkTree
@@ -108,7 +108,7 @@ def _split_by_coordinates(
             tuple(speeds[coordinate] for coordinate in coordinates),
             {
                 number: tuple(
-                    ParticleDisplacement(frame, tuple(dict(powers).get(q, 0) for q in coordinates), components)
+                    ParticleDisplacementTerm(frame, tuple(dict(powers).get(q, 0) for q in coordinates), components)
                     for frame, powers, components in particles[number]
                 )
                 for number in sorted(members)

@@ -28,7 +28,7 @@ from mb2fmu.model.calculated_parameters import sort_calculated_parameters
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.checks.bound_checks import find_declared_value_bound_faults
 from mb2fmu.model.checks.constraint_level_checks import find_constraint_level_faults
-from mb2fmu.model.checks.element_declaration_checks import (
+from mb2fmu.model.checks.contact_loop_and_load_checks import (
     add_elements_to_mechanics,
     find_added_load_faults,
     find_contact_declaration_faults,

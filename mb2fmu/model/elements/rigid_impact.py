@@ -10,7 +10,7 @@ import sympy as sm
 from sympy.physics.mechanics import Vector, dynamicsymbols
 
 from mb2fmu.errors import Fault
-from mb2fmu.model.checks.element_declaration_checks import ONE_TANGENT_REMEDY
+from mb2fmu.model.checks.contact_loop_and_load_checks import ONE_TANGENT_REMEDY
 from mb2fmu.model.declarations.contact_and_latch_declaration_records import DeclaredContact, DeclaredFriction
 from mb2fmu.model.elements.element_base_class import NamedElement
 from mb2fmu.model.quantity_declarations import ImpactOrder, RestitutionLaw

@@ -26,7 +26,7 @@ from mb2fmu.model.flexible.beam_section import BeamSection
 from mb2fmu.model.flexible.calculix_files import read_calculix_files
 from mb2fmu.model.flexible.component_modes import reduce_finite_elements
 from mb2fmu.model.flexible.deformable_surface_meshes import make_node_surface, make_section_outline, make_tube_surface
-from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
+from mb2fmu.model.flexible.flexible_body_equivalent import find_particle_equivalent
 from mb2fmu.model.flexible.flexible_body_from_sid import read_sid_data
 from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData, convert_frequency_limit_to_hertz, make_modal_data
 from mb2fmu.model.source_location import find_user_source_line
@@ -614,7 +614,7 @@ class FlexibleBody:
 
     def _make_bodies(self) -> Iterator[RigidBody | Particle]:
         """Yield the rigid body, then the particles."""
-        parts = find_flexible_body_equivalent(self.data.gram_factor(), self.data.mode_count)
+        parts = find_particle_equivalent(self.data.gram_factor(), self.data.mode_count)
         B, origin, stem = self._frame, self._origin, self._stem
         size = float(np.max(np.abs(self.data.nodes), initial=0.0))
         rest = _drop_negligible(np.vstack([parts.rigid_centre, parts.positions]), size)

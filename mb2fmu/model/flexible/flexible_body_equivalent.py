@@ -116,7 +116,7 @@ def factor_gram_matrix(gram: Array) -> Array:
     return np.array(rows).reshape(len(rows), len(gram))
 
 
-def find_flexible_body_equivalent(factor: Array, mode_count: int) -> FlexibleBodyParticleEquivalent:
+def find_particle_equivalent(factor: Array, mode_count: int) -> FlexibleBodyParticleEquivalent:
     """Return a rigid body and particles that have the inertia of a flexible body.
 
     Args:

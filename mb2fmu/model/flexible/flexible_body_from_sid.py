@@ -24,7 +24,7 @@ from mb2fmu.errors import Fault, ModelError
 from mb2fmu.model.flexible.flexible_body_equivalent import (
     convert_inertia_to_second_moment,
     factor_gram_matrix,
-    find_flexible_body_equivalent,
+    find_particle_equivalent,
 )
 from mb2fmu.model.flexible.modal_data import FlexibleBodyModalData
 from mb2fmu.model.flexible.sid_file import SidFile, SidTaylorExpansion, read_sid_file
@@ -86,7 +86,7 @@ def _rotations(node: Mapping[str, SidTaylorExpansion], m: int) -> Array:
 
 def _lump(gram: Array, m: int) -> tuple[Array, Array, Array]:
     """Return masses (n,), positions (n, 3) and mode shapes (m, n, 3) with a Gram matrix; a rigid body is six masses."""
-    parts = find_flexible_body_equivalent(factor_gram_matrix(gram), m)
+    parts = find_particle_equivalent(factor_gram_matrix(gram), m)
     values, vectors = np.linalg.eigh(convert_inertia_to_second_moment(parts.rigid_inertia))
     arms = np.sqrt(3.0 * np.clip(values, 0.0, None) / max(parts.rigid_mass, 1e-300))[:, None] * vectors.T
     masses = np.concatenate([np.full(6, parts.rigid_mass / 6.0), parts.masses])

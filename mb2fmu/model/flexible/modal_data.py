@@ -88,7 +88,7 @@ class FlexibleBodyModalData:
         return self._integrate(*self._fields())
 
     def gram_factor(self) -> Array:
-        """Return L with Lᵀ L equal to the Gram matrix, as ``find_flexible_body_equivalent`` takes it.
+        """Return L with Lᵀ L equal to the Gram matrix, as ``find_particle_equivalent`` takes it.
 
         It is the triangular factor of the fields, weighted by the root of the mass matrix, with all digits of fields
         that nearly depend on each other, as the shapes of a beam's two planes do, which differ by rotary inertia. Of a

@@ -17,7 +17,7 @@ _MAKER_CALLS = frozenset({"KanesMethod", "LagrangesMethod", "JointsMethod", "Sys
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptMechanicsFactory:
+class MechanicsMakingDefinition:
     """A function or class whose body makes mechanics.
 
     Attributes:
@@ -29,13 +29,13 @@ class ScriptMechanicsFactory:
     methods: tuple[str, ...] = ()
 
 
-def list_script_mechanics_makers(parts: Iterable[ScriptCodePart]) -> list[ScriptMechanicsFactory]:
+def list_script_mechanics_makers(parts: Iterable[ScriptCodePart]) -> list[MechanicsMakingDefinition]:
     """Return the functions and classes at the script's top level whose bodies make mechanics."""
     found = []
     for node in (node for part in parts for node in part.tree.body):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and _makes_mechanics(node):
             methods = _list_methods(node) if isinstance(node, ast.ClassDef) else ()
-            found.append(ScriptMechanicsFactory(node.name, tuple(methods)))
+            found.append(MechanicsMakingDefinition(node.name, tuple(methods)))
     return found
 
 
@@ -97,7 +97,10 @@ def _list_needed_arguments(function: Any) -> tuple[str, ...]:
 
 
 def _call_maker(
-    maker: ScriptMechanicsFactory, variables: dict[str, Any], arguments: dict[str, Any], noted: CreatedScriptMechanics
+    maker: MechanicsMakingDefinition,
+    variables: dict[str, Any],
+    arguments: dict[str, Any],
+    noted: CreatedScriptMechanics,
 ) -> None:
     """Call a function, or a class and then its methods until one has made mechanics."""
     made = variables[maker.name](**arguments)

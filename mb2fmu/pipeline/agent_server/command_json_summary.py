@@ -10,7 +10,7 @@ MAX_LISTED = 20
 """Failures or findings that are reported; the report has all."""
 
 
-def select_new_model_facts(facts: dict[str, Any]) -> dict[str, Any]:
+def select_created_model_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """Return what ``new`` wrote."""
     return {"model": facts["model"]}
 

@@ -16,7 +16,7 @@ from mb2fmu.pipeline.agent_server.command_json_summary import (
     drop_equations_from_facts,
     select_adoption_facts,
     select_audit_facts,
-    select_new_model_facts,
+    select_created_model_facts,
     select_run_command_facts,
     select_simulation_facts,
     select_validation_facts,
@@ -62,7 +62,7 @@ class AgentTools:
             return AgentToolAnswer(written[0], f"{place}: run it next", is_good=True, facts={"model": place})
         arguments = ["new", "-o", str(path.parent), "--", path.stem]
         return await run_command_for_agent(
-            self._folder.path, arguments, written, self._make_relative(select_new_model_facts), 60.0
+            self._folder.path, arguments, written, self._make_relative(select_created_model_facts), 60.0
         )
 
     async def adopt(

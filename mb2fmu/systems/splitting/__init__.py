@@ -10,7 +10,6 @@ Promises: the parts together have the bodies, loads and states of the mechanism,
 or write FMUs.
 """
 
-from mb2fmu.systems.splitting.cut_mechanism_parts import CutMechanismPart, make_cut_mechanism_parts
 from mb2fmu.systems.splitting.mechanism_cut_records import CutMethod, MechanismCut
 from mb2fmu.systems.splitting.mechanism_part_assignment import (
     CUT_METHODS,
@@ -18,6 +17,7 @@ from mb2fmu.systems.splitting.mechanism_part_assignment import (
     cut_mechanism,
     select_joints_to_cut,
 )
+from mb2fmu.systems.splitting.part_mechanisms import CutMechanismPart, make_cut_mechanism_parts
 from mb2fmu.systems.splitting.splitting_settings import SplittingSettings
 
 __all__ = [

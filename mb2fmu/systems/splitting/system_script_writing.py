@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mb2fmu.systems.splitting.cut_mechanism_parts import CutMechanismPart
+from mb2fmu.systems.splitting.part_mechanisms import CutMechanismPart
 
 
 @dataclass(frozen=True, slots=True)

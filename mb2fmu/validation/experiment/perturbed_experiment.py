@@ -576,7 +576,7 @@ def list_settable_fmu_variables(description: FmuDescription) -> frozenset[str]:
     )
 
 
-def form_experiment_with_perturbed_values(
+def add_perturbed_value_overrides(
     perturbed: ExperimentValues, default: ExperimentValues, definition: DeclaredModelContent, settable: Collection[str]
 ) -> ExperimentValues:
     """Return the perturbed experiment with the values to set: moved parameters, and all settable start values."""

@@ -378,7 +378,7 @@ def _observe_transients(
             continue
         for t, x in zip(time.tolist(), motion[:, :-1], strict=True):
             instant = observe_instant(numeric, t, x, run.inputs[k].tolist(), prepared, None)
-            transients.append(list_compared_values(numeric, x, instant))
+            transients.append(list_values_compared_at_instant(numeric, x, instant))
     return np.array(transients).reshape(-1, integrated.values.shape[1])
 
 
@@ -521,7 +521,7 @@ def observe_trajectory(
     for k, x in enumerate(states, first_point):
         r = run.inputs_at(k).tolist()
         motion = observe_instant(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
-        rows.append(list_compared_values(numeric, x, motion))
+        rows.append(list_values_compared_at_instant(numeric, x, motion))
         kinetic.append(motion.kinetic)
         residual.append(motion.residual)
     return np.array(rows), np.array(kinetic), np.array(residual)
@@ -541,7 +541,7 @@ def observe_instant(
     return numeric.motion(t, x, r, prepared)
 
 
-def list_compared_values(numeric: NumericEquations, x: Floats, motion: InstantMotion) -> Floats:
+def list_values_compared_at_instant(numeric: NumericEquations, x: Floats, motion: InstantMotion) -> Floats:
     """Return all compared variables at one instant."""
     return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
 

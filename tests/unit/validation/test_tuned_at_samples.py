@@ -17,7 +17,7 @@ from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equat
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, choose_api_check_point
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
 from mb2fmu.validation.experiment.perturbed_experiment import (
-    form_experiment_with_perturbed_values,
+    add_perturbed_value_overrides,
     list_settable_fmu_variables,
 )
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
@@ -54,7 +54,7 @@ def test_the_sample_has_the_new_parameters_and_is_not_lost(yardstick, tmp_path, 
     unit = export(sampled(), tmp_path, fmi=fmi).path
     description = read_fmu_description(read_archive(unit))
     run = form_experiment_values(definition)
-    reported = form_experiment_with_perturbed_values(
+    reported = add_perturbed_value_overrides(
         moved.reference.experiment, run, definition, list_settable_fmu_variables(description)
     )
     chance = choose_api_check_point(definition, made.reference, moved.reference, reported, description, moved.limits)

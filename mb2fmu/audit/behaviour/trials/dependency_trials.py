@@ -31,7 +31,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     choose_random_fmu_point,
     iterate_points_between_events,
     list_fmu_motion_points,
-    move_fmu_between_points,
+    set_changed_point_values,
     set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedUnknown, DescribedVariable
@@ -172,13 +172,13 @@ def _record_effects_at_point(
         if not has_time():
             return
         try:
-            move_fmu_between_points(fixture, instance, point, changed_point)
+            set_changed_point_values(fixture, instance, point, changed_point)
             values_after = instance.get(unknowns)
         except RefusedCallError:
             set_fmu_to_evaluation_point(fixture, instance, point)
             continue
         effects.record_change(unknowns, known, values_before, values_after, change, parameter_set)
-        move_fmu_between_points(fixture, instance, changed_point, point)
+        set_changed_point_values(fixture, instance, changed_point, point)
 
 
 def _check_tunable_parameters(

@@ -69,7 +69,7 @@ def set_fmu_to_evaluation_point(fixture: TrialFixture, instance: FmuInstance, po
         instance.set({variable: value})
 
 
-def move_fmu_between_points(
+def set_changed_point_values(
     fixture: TrialFixture, instance: FmuInstance, here: FmuEvaluationPoint, there: FmuEvaluationPoint
 ) -> None:
     """Move from one point to another by setting what differs, in Continuous-Time Mode.

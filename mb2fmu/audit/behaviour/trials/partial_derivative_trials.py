@@ -34,7 +34,7 @@ from mb2fmu.audit.behaviour.trials.model_exchange_trials import (
     FmuEvaluationPoint,
     choose_random_fmu_point,
     iterate_points_between_events,
-    move_fmu_between_points,
+    set_changed_point_values,
     set_fmu_to_evaluation_point,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -424,7 +424,7 @@ def _check_at_point(
         values, count = [*point.states, *point.inputs], len(point.states)
         values[index] += change
         there = FmuEvaluationPoint(point.time, tuple(values[:count]), tuple(values[count:]))
-        move_fmu_between_points(fixture, instance, here, there)
+        set_changed_point_values(fixture, instance, here, there)
         here = there
         return [float(value) for value in instance.get(unknowns) if isinstance(value, float)]
 

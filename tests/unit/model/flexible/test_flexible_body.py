@@ -14,7 +14,7 @@ from mechanisms import mechanism_of
 
 from mb2fmu import BeamSection, FlexibleBody, rhs
 from mb2fmu.model import check_model
-from mb2fmu.model.flexible.flexible_body_equivalent import find_flexible_body_equivalent
+from mb2fmu.model.flexible.flexible_body_equivalent import find_particle_equivalent
 from mb2fmu.model.flexible.modal_data import make_modal_data
 from mb2fmu.validation.source_checks.nodal_inertia_check import compute_nodal_inertia_errors
 
@@ -27,7 +27,7 @@ METHODS = ("kane", "tmt", "lagrange", "recursive-composite", "recursive-articula
 def test_rigid_body_and_particles_have_the_gram_matrix_of_the_nodes(seed, n, m, consistent, sections, second):
     arrays = random_arrays(seed, n + m, m, consistent=consistent, sections=sections, second=second)
     data = make_modal_data(**arrays)
-    parts = find_flexible_body_equivalent(data.gram_factor(), m)
+    parts = find_particle_equivalent(data.gram_factor(), m)
     assert parts.total_mass == pytest.approx(data.total_mass, rel=1e-12)
     size = np.max(np.abs(data.nodes))
     assert np.max(np.abs(parts.centre - data.centre)) <= 1e-12 * size
@@ -53,7 +53,7 @@ def test_planes_with_nearly_the_same_shapes_keep_all_digits(modes):
     section = BeamSection.rectangle(0.02, 0.03)
     data = FlexibleBody.beam("b", length=0.7, E=70e9, rho=2700.0, section=section, modes=modes).data
     m = data.mode_count
-    parts = find_flexible_body_equivalent(data.gram_factor(), m)
+    parts = find_particle_equivalent(data.gram_factor(), m)
     S = [parts.second_order[k, l] for k in range(m) for l in range(k, m)]
     F = np.column_stack([np.ones((len(parts.masses), 1)), parts.positions, *parts.modes, *S])
     gram = data.gram()
@@ -79,7 +79,7 @@ def test_modes_without_momentum_need_one_particle_more():
     phi = np.zeros((1, 12, 3))
     phi[0, :, 1] = (3 * x**2 - 1) / 2  # Legendre's polynomial: no momentum, no angular momentum
     data = make_modal_data(nodes=np.column_stack([x, 0 * x, 0 * x]), mass=w, modes=phi, stiffness=[1.0])
-    parts = find_flexible_body_equivalent(data.gram_factor(), 1)
+    parts = find_particle_equivalent(data.gram_factor(), 1)
     assert len(parts.masses) == 2
     assert np.sum(parts.masses) == pytest.approx(0.5, rel=1e-12)
     assert parts.rigid_mass == pytest.approx(1.5, rel=1e-12)

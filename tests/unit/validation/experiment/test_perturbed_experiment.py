@@ -35,8 +35,8 @@ from mb2fmu.validation.bounds.perturbation_and_excitation_sizes import (
     mirror_perturbed_value_into_bounds,
 )
 from mb2fmu.validation.experiment.perturbed_experiment import (
+    add_perturbed_value_overrides,
     find_speeds_outside_fmu_states,
-    form_experiment_with_perturbed_values,
     list_perturbed_experiments,
 )
 from mb2fmu.validation.reference_and_bounds import _make_perturbed_reference_and_bounds
@@ -99,9 +99,7 @@ def test_everything_is_moved_and_reported(cases):
     assert run is not None
     assert len(np.unique(run.inputs)) == len(run.inputs)
     assert np.max(np.abs(np.diff(run.inputs[:, 0]))) > 0.3 * np.max(np.abs(run.inputs))  # the step
-    reported = form_experiment_with_perturbed_values(
-        run, form_experiment_values(definition), definition, {"w", "q", "z"}
-    )
+    reported = add_perturbed_value_overrides(run, form_experiment_values(definition), definition, {"w", "q", "z"})
     assert dict(reported.overridden_values) == {"w": values["w"][1], "q": values["q"][1], "z": values["z"][1]}
     kept = next(list_perturbed_experiments(definition, reference, settable={"w", "q", "z"}))
     assert {move.name: move.reason for move in kept.perturbations if move.role != "input"} == {
