@@ -9,9 +9,17 @@ import sympy.physics.mechanics as me
 
 from mb2fmu import Clutch, CoulombFriction, Impact, Model, OneWayClutch, pre, sticking_sign
 from mb2fmu.mechanics import formulations
+from mb2fmu.mechanics.equations import event_definitions
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model
 from mb2fmu.validation.reference.reference_run import ReferenceRun, make_reference
+
+
+def forget_events() -> None:
+    """What is formed once of equal contacts is formed anew: planted conditions are nobody else's."""
+    for each in vars(event_definitions).values():
+        if hasattr(each, "cache_clear"):
+            each.cache_clear()
 
 
 def particle(start: float, speed: float, force: Callable[..., sm.Expr]) -> tuple[Model, sm.Expr, sm.Expr]:

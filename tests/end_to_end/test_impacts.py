@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from event_models import forget_events
 from event_runs import run_with_events
 from fmpy.fmi1 import FMICallException
 from judging import Judge
@@ -18,7 +19,6 @@ from mb2fmu import Impact, Model, derive, export
 from mb2fmu.compiler.lowering import contact_accelerations
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
-from mb2fmu.mechanics.equations.event_definitions import form_contact_and_latch_events
 from mb2fmu.validation.reference.experiment_values import form_experiment_values
 from mb2fmu.validation.runs.fmu_description_for_runs import read_fmu_description
 from mb2fmu.validation.runs.fmu_run import run_fmu_process
@@ -201,12 +201,12 @@ def test_a_bounce_more_is_caught(judge, tmp_path):
 def test_a_contact_that_pulls_is_caught(judge, tmp_path):
     """Planted: the contact that would have to pull stays closed."""
     # It knows those of right contacts, and must not keep those of wrong ones.
-    form_contact_and_latch_events.cache_clear()
+    forget_events()
     try:
         with patch.object(UnilateralContact, "normal_force_margin", property(lambda c: 2 - c.resting)):
             path = export(shaken(), tmp_path).path
     finally:
-        form_contact_and_latch_events.cache_clear()
+        forget_events()
     assert not judge.passes(shaken, path)
 
 

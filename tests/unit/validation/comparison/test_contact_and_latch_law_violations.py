@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sm
-from event_models import particle
+from event_models import forget_events, particle
 from sympy.physics import mechanics as me
 
 from mb2fmu import Impact, Latch
 from mb2fmu.mechanics import formulations
-from mb2fmu.mechanics.equations import contact_equations, event_definitions
+from mb2fmu.mechanics.equations import contact_equations
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
 from mb2fmu.mechanics.equations.latch_equations import MechanicalLatch
 from mb2fmu.mechanics.mechanism import read_mechanism
@@ -82,9 +82,9 @@ def _touch_at(gap: sm.Expr) -> Callable[[pytest.MonkeyPatch], None]:
 @pytest.fixture(autouse=True)
 def _no_events_of_other_tests() -> Iterator[None]:
     """Equal contacts share their events: a planted one is nobody else's."""
-    event_definitions.form_contact_and_latch_events.cache_clear()
+    forget_events()
     yield
-    event_definitions.form_contact_and_latch_events.cache_clear()
+    forget_events()
 
 
 def test_right_contacts_keep_their_laws():
@@ -131,7 +131,7 @@ def test_a_latch_that_changes_late_on_both_sides_is_found(condition, part, moved
         return right.fget(replace(latch, **{part: user_condition.xreplace({symbol: symbol + delay})}))
 
     for is_planted in (False, True):
-        event_definitions.form_contact_and_latch_events.cache_clear()
+        forget_events()
         if is_planted:
             monkeypatch.setattr(MechanicalLatch, condition, property(late))
         (check,) = independent_checks._check_contact_and_latch_laws([_integrate(_held_particle())])
