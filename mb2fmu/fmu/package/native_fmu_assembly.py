@@ -21,7 +21,6 @@ from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures
 _MB2FMU_LICENCE = "mb2fmu-BSD-3-Clause.txt"
 _FMI_LICENCE = "fmi-BSD-2-Clause.txt"
 _ZIG_LICENCE = "zig-MIT.txt"
-_MINGW_LICENCE = "mingw-w64.txt"
 _WASI_LICENCES = {
     "wasi-libc.txt": ("wasi", "LICENSE"),
     "wasi-libc-MIT.txt": ("wasi", "LICENSE-MIT"),
@@ -149,9 +148,6 @@ def _licence_files(
     if len(binaries) and compiler == "zig":
         lines.append(f"The binaries contain parts of Zig's run-time library: MIT, {_ZIG_LICENCE}.")
         texts[_ZIG_LICENCE] = _read_zig_licence("LICENSE")
-        if any(path.endswith(".dll") for path in binaries):
-            lines.append(f"Those for Windows contain parts of MinGW-w64's run-time library: {_MINGW_LICENCE}.")
-            texts[_MINGW_LICENCE] = _read_zig_licence("lib", "libc", "mingw", "COPYING")
         if any(path.endswith(".wasm") for path in binaries):
             lines.append(
                 "That for WebAssembly contains parts of wasi-libc and musl: MIT and others, "
