@@ -41,6 +41,8 @@ def compile_files(folder: Path, command: Sequence[str], *, time_limit: float = 3
     made = unpacked(kept)
     warnings = made.pop(WARNINGS).decode()
     for name, content in made.items():
+        # As compilers do it: a library of that name may be loaded, and must not change under whoever runs it.
+        (folder / name).unlink(missing_ok=True)
         (folder / name).write_bytes(content)
         (folder / name).chmod(0o755)
     return warnings
