@@ -60,7 +60,7 @@ class EventFreeMotionSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntegrationProblem:
-    """Settings of the integration of stretches.
+    """What is integrated over each stretch, and how.
 
     Attributes:
         slope: Of states and derivatives, with the present modes.

@@ -1,21 +1,23 @@
 /* windows_c_library.c: the functions of C that libraries for Windows need and Windows itself does not have.
  *
- * Windows has the Universal C Runtime, and zig has lists of its functions. The rest of C is in mingw-w64's library, which
- * zig compiles from some 450 files when it links for Windows the first time: minutes, for the few functions below. A
- * library that is linked with this file needs neither that nor its start-up code: there is nothing to construct.
+ * Windows has the Universal C Runtime, and zig has lists of its functions. The rest of C is in mingw-w64's library,
+ * which zig compiles from some 450 files when it links for Windows the first time: minutes, for the few functions
+ * below. A library that is linked with this file needs neither that library nor its start-up code: there is nothing to
+ * construct.
  * It includes no header, because zig finds none where it links without that library.
  */
 #include <stdarg.h>
 #include <stddef.h>
 
 /* What Microsoft's headers and mingw-w64's call for all functions that print into a string. */
-extern int __stdio_common_vsprintf(unsigned long long options, char *text, size_t size, const char *format, void *locale,
-                                   va_list arguments);
-enum { AS_C99_SAYS = 2 }; /* _CRT_INTERNAL_PRINTF_STANDARD_SNPRINTF_BEHAVIOR: ends the text, returns its whole length */
+extern int __stdio_common_vsprintf(unsigned long long options, char *text, size_t size, const char *format,
+                                   void *locale, va_list arguments);
+/* _CRT_INTERNAL_PRINTF_STANDARD_SNPRINTF_BEHAVIOR: ends the text, returns its whole length. */
+enum { STANDARD_SNPRINTF = 2 };
 
 int vsnprintf(char *text, size_t size, const char *format, va_list arguments)
 {
-    const int length = __stdio_common_vsprintf(AS_C99_SAYS, text, size, format, NULL, arguments);
+    const int length = __stdio_common_vsprintf(STANDARD_SNPRINTF, text, size, format, NULL, arguments);
     return length < 0 ? -1 : length;
 }
 
@@ -36,5 +38,6 @@ int __isnan(double x) { return __builtin_isnan(x) != 0; }
 int __signbit(double x) { return __builtin_signbit(x) != 0; }
 int __fpclassify(double x)
 {
-    return __builtin_fpclassify(CLASS_NAN, CLASS_NAN | CLASS_NORMAL, CLASS_NORMAL, CLASS_NORMAL | CLASS_ZERO, CLASS_ZERO, x);
+    enum { CLASS_INFINITE = CLASS_NAN | CLASS_NORMAL, CLASS_SUBNORMAL = CLASS_NORMAL | CLASS_ZERO };
+    return __builtin_fpclassify(CLASS_NAN, CLASS_INFINITE, CLASS_NORMAL, CLASS_SUBNORMAL, CLASS_ZERO, x);
 }

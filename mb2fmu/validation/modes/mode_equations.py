@@ -110,7 +110,7 @@ class ModeEquations(NumericEquations):
         return self._mode_steps
 
     def _list_event_settings(self) -> EventAssignmentLayout | None:
-        """Return what events set; None where signs or latches can hold, or conditions know what impacts bring about.
+        """Return what events set, for C; None if a sign or a latch can hold, or if a condition depends on impacts.
 
         What contacts do at events is found by trying forces: of theirs C settles those in which only modes change.
         """

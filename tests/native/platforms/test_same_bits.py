@@ -136,3 +136,25 @@ def test_a_state_written_on_one_is_continued_on_another(fmi: int, platform, tmp_
         # Time goes on at 1.3 s; the driver counts from the beginning, so that it is told to begin there.
         rest = f"instantiate\nenter 0 - 1e-9\nleave\nread state.bin\ncontinue 0.013 100\nstep 0.013 100\nget {states}\n"
         assert run(second, made, "cs", rest, folders[1]) == expected
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("platform", OTHERS, ids=str)
+def test_messages_have_the_same_words_and_numbers(fmi: int, platform, tmp_path: Path) -> None:
+    """Windows has no function that prints into a string: its FMUs bring one, ``windows_c_library.c``."""
+    reason = hosting.missing(platform)
+    if reason:
+        pytest.skip(reason)
+    made = unit(MODEL, fmi)
+    said = []
+    for number, each in enumerate((host_platform(), platform)):
+        library = made.library(each, tmp_path / f"{number}")
+        lines = []
+        for script in ("instantiate\nenter 0 - 1e-6\nleave\nstep -0.1 1\n", "instantiate\nset 99999 1\nfree\n"):
+            done = hosting.run(each, library, fmi, "cs", made.token, script, ["--verbose"])
+            lines += done.stderr.splitlines()
+        said.append([line for line in lines if "logStatus" in line])
+    assert said[0] == said[1]
+    assert len(said[0]) >= 2
+    assert any("0.1" in line for line in said[0])
+    assert any("99999" in line for line in said[0])
