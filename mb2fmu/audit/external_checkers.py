@@ -93,15 +93,26 @@ def run_external_checkers(
     fmu = fmu.absolute()
     with ThreadPoolExecutor(2) as pool:
         checker_runs = [
-            pool.submit(_check_with_fmpy, fmu, time_limit, run_script),
+            pool.submit(check_with_fmpy, fmu, time_limit=time_limit, run_script=run_script),
             pool.submit(_check_with_fmutool, fmu, time_limit, run_script),
         ]
         return tuple(finding for run in checker_runs for finding in run.result())
 
 
-def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[ExternalCheckerFinding]:
-    """Return what fmpy's validation finds, or a note that it finds nothing."""
-    checker = f"fmpy {version('fmpy')}"
+def check_with_fmpy(
+    fmu: Path, *, time_limit: float = DEFAULT_TIME_LIMIT, run_script: ScriptRunner = _run_script
+) -> tuple[ExternalCheckerFinding, ...]:
+    """Return what fmpy's validation finds, or a note that it finds nothing.
+
+    Args:
+        fmu: The archive.
+        time_limit: In s.
+        run_script: Runs it; see ``run_external_checkers``.
+
+    Raises:
+        ToolError: If it does not run to its end.
+    """
+    fmu, checker = fmu.absolute(), f"fmpy {version('fmpy')}"
     with _explain_timeout(checker, time_limit):
         process = run_script(_FMPY_SCRIPT, [str(fmu)], time_limit)
     try:
@@ -109,11 +120,11 @@ def _check_with_fmpy(fmu: Path, time_limit: float, run_script: ScriptRunner) -> 
     except (IndexError, ValueError) as error:
         raise _form_verdict_error(checker, process) from error
     if not problems:
-        return [ExternalCheckerFinding(checker, "note", "no problems found")]
-    return [ExternalCheckerFinding(checker, "error", _remove_folder(str(problem), fmu)) for problem in problems]
+        return (ExternalCheckerFinding(checker, "note", "no problems found"),)
+    return tuple(ExternalCheckerFinding(checker, "error", _remove_folder(str(problem), fmu)) for problem in problems)
 
 
-def _check_with_fmutool(fmu: Path, time_limit: float, run_script: ScriptRunner) -> list[ExternalCheckerFinding]:
+def _check_with_fmutool(fmu: Path, time_limit: float, run_script: ScriptRunner) -> tuple[ExternalCheckerFinding, ...]:
     """Return what the FMU manipulation toolbox finds, or its approval as a note; raise if it gave neither."""
     checker = f"fmutool {version('fmu-manipulation-toolbox')}"
     with _explain_timeout(checker, time_limit):
@@ -128,7 +139,7 @@ def _check_with_fmutool(fmu: Path, time_limit: float, run_script: ScriptRunner) 
     text = "\n".join(lines)
     if not findings and not all(phrase in text for phrase in _APPROVAL_TEXTS):
         raise _form_verdict_error(checker, process)
-    return findings or [ExternalCheckerFinding(checker, "note", "compliant, no semantic error")]
+    return tuple(findings) or (ExternalCheckerFinding(checker, "note", "compliant, no semantic error"),)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Checks of an FMU besides its motion: its declarations, by the standards, by themselves and by the model.
 
-Three sources, each of which names itself in its findings: independent checkers (fmpy, fmutool); the auditor, which runs
-the FMU and holds it against its own description (derivatives, dependencies, values that are set and read, states that
-are saved and restored, parts of steps); and the model, for units of measure and start values: a description can agree
-with its unit and with no model.
+Three sources, each of which names itself in its findings: an independent checker (fmpy; for FMUs from elsewhere fmutool
+too, whose rules fmpy and the auditor have); the auditor, which runs the FMU and holds it against its own description
+(derivatives, dependencies, values that are set and read, states that are saved and restored, parts of steps); and the
+model, for units of measure and start values: a description can agree with its unit and with no model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mb2fmu.audit.description.description_records import (
     parse_xml_number,
 )
 from mb2fmu.audit.description.unit_definition_rules import find_wrong_unit_exponents
-from mb2fmu.audit.external_checkers import ExternalCheckerFinding, run_external_checkers
+from mb2fmu.audit.external_checkers import ExternalCheckerFinding, check_with_fmpy, run_external_checkers
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -93,8 +93,8 @@ def check_fmu_conformity(
         definition: The checked model.
         equations: Of the reference: they name the outputs that are compared.
         redundant: Whether constraints follow from others.
-        runtime: Whether the FMU's runtime is judged too (threads, several instances, order of calls), and its sources
-            are compiled: of FMUs from elsewhere.
+        runtime: Whether the FMU's runtime is judged too (threads, several instances, order of calls), its sources
+            are compiled, and fmutool reads it: of FMUs from elsewhere.
 
     Raises:
         ToolError: If a checker does not run to its end.
@@ -104,7 +104,7 @@ def check_fmu_conformity(
     description = read_fmu_description(tree)
     declared, elements = description.model, description.elements
     return (
-        *run_external_checkers(fmu, run_script=run_script_process),
+        *(run_external_checkers if runtime else check_with_fmpy)(fmu, run_script=run_script_process),
         *_run_auditor(fmu, definition, redundant=redundant, runtime=runtime),
         *_compare_declarations(_add_array_elements(declared, elements), definition, equations, elements),
         *_compare_terminals(read_terminals(tree[TERMINALS]) if TERMINALS in tree else {}, definition),

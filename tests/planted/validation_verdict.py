@@ -215,7 +215,7 @@ def _found_early(subject: Subject, mutant: Mutant, derivation: DerivationResult,
         )
         return "" if found.passed else "independence: failed"
     if mutant.level in {"derivatives", "interface", "description"}:
-        findings = check_fmu_conformity(fmu, subject.mechanism.declared, subject.reference.equations)
+        findings = check_fmu_conformity(fmu, subject.mechanism.declared, subject.reference.equations, runtime=False)
         return declared(findings) if not subject.redundant else ""
     if mutant.level in {"equations", "program", "sources"}:
         only_default = replace(subject.yardstick, perturbed=None)
