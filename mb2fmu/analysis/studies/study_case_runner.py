@@ -205,7 +205,7 @@ class StudyCaseRunner:
         else:
             self._instance.reset()
         instance = self._instance
-        inputs, read = list(job.input_references), list(job.read)
+        inputs, read = list(job.input_references), instance.make_reader(list(job.read))
         experiment = {
             "tolerance": job.tolerance,
             "stop": job.step * len(rows),
@@ -214,7 +214,7 @@ class StudyCaseRunner:
         }
         instance.initialize(experiment, rows[0])
         if self._through:
-            path[0] = instance.get(read)
+            path[0] = read()
         for k in range(len(rows)):
             if k and inputs:
                 instance.change(inputs, rows[k])
@@ -222,11 +222,11 @@ class StudyCaseRunner:
             if failure:
                 return str(failure)
             if self._through:
-                path[k + 1] = instance.get(read)
+                path[k + 1] = read()
             if time.monotonic() > self._deadline:
                 return f"it was not done after {job.time_limit:g} s, at t = {(k + 1) * job.step:.6g} s"
         if not self._through:
-            path[-1] = instance.get(read)
+            path[-1] = read()
         return ""
 
     def _last_words(self) -> str:

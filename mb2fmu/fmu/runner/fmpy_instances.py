@@ -10,10 +10,12 @@ from __future__ import annotations
 import ctypes
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import IO, Any
 
+import numpy as np
+import numpy.typing as npt
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import (
     FMU2Model,
@@ -32,6 +34,8 @@ from fmpy.sundials.nvector_serial import N_VectorContent_Serial
 
 from mb2fmu.fmu.runner.compiled_cvode_callbacks import CompiledCvodeCallbacks
 from mb2fmu.fmu.runner.fmi3_array_elements import locate_array_elements
+
+Floats = npt.NDArray[np.float64]
 
 MAX_EVENTS_PER_STEP = 1000
 MAX_CVODE_STEPS = 1_000_000
@@ -150,6 +154,7 @@ CVODE_TRY_SHORTER, CVODE_GIVE_UP = 1, -1
 """What a callback of CVODE answers where it has no value: a shorter step may do; or nothing will."""
 
 
+_DOUBLES = ctypes.POINTER(ctypes.c_double)
 _VECTOR_CONTENT: Any = N_VectorContent_Serial._type_
 """What such a pointer points to."""
 
@@ -240,6 +245,13 @@ class FmpyInstance:
 
     def get(self, references: list[int]) -> list[float]:
         """Read floating point variables."""
+        raise NotImplementedError
+
+    def make_reader(self, references: list[int]) -> Callable[[], Floats]:
+        """Return a function that reads floating point variables; its array holds until the next call.
+
+        For many reads: fmpy makes arrays of the references and of the values at each read, which takes longer than it.
+        """
         raise NotImplementedError
 
     def save(self) -> Any:
@@ -338,6 +350,17 @@ class Fmi2CoSimulationInstance(FmpyInstance):
         """Read Real variables."""
         return list(self._fmu.getReal(references))
 
+    def make_reader(self, references: list[int]) -> Callable[[], Floats]:
+        """Return a function that reads Real variables; its array holds until the next call."""
+        count, values = len(references), np.zeros(len(references))
+        numbers, pointer = (ctypes.c_uint32 * count)(*references), values.ctypes.data_as(_DOUBLES)
+
+        def read() -> Floats:
+            self._fmu.fmi2GetReal(self._fmu.component, numbers, count, pointer)
+            return values
+
+        return read
+
     def step(self, begin: float, size: float) -> str:
         """Do one communication step; return what is wrong with it, or nothing."""
         self._fmu.doStep(begin, size)
@@ -412,6 +435,20 @@ class Fmi3CoSimulationInstance(FmpyInstance):
         if found is not None:
             return found.select_elements(self._fmu.getFloat64(found.references, found.size))
         return list(self._fmu.getFloat64(references))
+
+    def make_reader(self, references: list[int]) -> Callable[[], Floats]:
+        """Return a function that reads Float64 variables; its array holds until the next call."""
+        found = locate_array_elements(references, self._arrays)
+        variables: Sequence[int] = references if found is None else found.references
+        values = np.zeros(len(references) if found is None else found.size)
+        places = None if found is None else np.array(found.places)
+        numbers, pointer = (ctypes.c_uint32 * len(variables))(*variables), values.ctypes.data_as(_DOUBLES)
+
+        def read() -> Floats:
+            self._fmu.fmi3GetFloat64(self._fmu.component, numbers, len(numbers), pointer, len(values))
+            return values if places is None else values[places]
+
+        return read
 
     def step(self, begin: float, size: float) -> str:
         """Do one communication step; return what is wrong with it, or nothing."""

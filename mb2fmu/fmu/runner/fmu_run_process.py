@@ -32,7 +32,8 @@ def run_fmu_experiment(request: dict[str, Any], experiment: dict[str, Any], log:
     try:
         instance = INSTANCE_CLASSES[request["kind"], request["version"]](request, log)
         instance.initialize(experiment, held[0].tolist())
-        values[0] = instance.get(request["variables"])
+        read_variables = instance.make_reader(request["variables"])
+        values[0] = read_variables()
         for k in range(steps):
             if k:
                 instance.change(experiment["inputs"], held[k].tolist())
@@ -41,7 +42,7 @@ def run_fmu_experiment(request: dict[str, Any], experiment: dict[str, Any], log:
             outcome["seconds"] += time.perf_counter() - begin
             if outcome["failure"]:
                 break
-            values[k + 1] = instance.get(request["variables"])
+            values[k + 1] = read_variables()
             if request["stops_at_not_finite"] and not np.isfinite(values[k + 1]).all():
                 first = int(np.flatnonzero(~np.isfinite(values[k + 1]))[0])
                 what = f"{request['names'][first]} is {values[k + 1, first]}"

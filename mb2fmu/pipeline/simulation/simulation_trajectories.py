@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from mb2fmu.errors import Fault, ToolError, ValidationError
 from mb2fmu.fmu.package.atomic_publishing import write_file_atomically
@@ -155,11 +156,10 @@ class SimulationTrajectories(ABC):
         head = io.StringIO()
         heads = (f"{name} [{unit}]" if unit != "1" else name for name, unit in self.units.items())
         csv.writer(head, lineterminator="\n").writerow(["time", *heads])
-        rows = np.column_stack([self.time, self._table]).tolist()
-        text = head.getvalue() + "".join(",".join(map(repr, row)) + "\n" for row in rows)
+        content = head.getvalue().encode() + _format_csv_rows(np.column_stack([self.time, self._table]))
         if path is not None:
-            write_file_atomically(Path(path), text.encode())
-        return text
+            write_file_atomically(Path(path), content)
+        return content.decode()
 
     def to_parquet(self, path: Path | str) -> None:
         """Write a Parquet file: columns as of :meth:`to_pandas`, each with its unit in its metadata.
@@ -391,6 +391,14 @@ def format_parquet(time: Floats, units: Mapping[str, str], table: Floats) -> byt
     sink = io.BytesIO()
     pq.write_table(pa.table([time, *np.ascontiguousarray(table.T)], schema=pa.schema(fields)), sink)
     return sink.getvalue()
+
+
+def _format_csv_rows(table: Floats) -> bytes:
+    """Return lines of numbers that read back to the same bits, in a tenth of the time that ``repr`` takes."""
+    if not np.isfinite(table).all():  # JSON has no such numbers
+        return "".join(",".join(map(repr, row)) + "\n" for row in table.tolist()).encode()
+    rows = orjson.dumps(np.ascontiguousarray(table), option=orjson.OPT_SERIALIZE_NUMPY)
+    return rows.removeprefix(b"[[").removesuffix(b"]]").replace(b"],[", b"\n") + b"\n"
 
 
 def _missing_package_error(package: str, extra: str) -> ToolError:

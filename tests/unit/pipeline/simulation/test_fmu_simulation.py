@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,8 +33,8 @@ class NotANumberAfterTwoSteps:  # its methods are called as those of an instance
 
     def change(self, *_: object) -> None: ...
 
-    def get(self, _: list[int]) -> list[float]:
-        return [float(self.steps), math.nan if self.steps > 2 else 1.0]
+    def make_reader(self, _: list[int]) -> Callable[[], list[float]]:
+        return lambda: [float(self.steps), math.nan if self.steps > 2 else 1.0]
 
     def step(self, *_: float) -> str:
         self.steps += 1
