@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 CONNECT_TIMEOUT_S = 20.0
 """In s: within that a scheduler answers."""
-_WORKER_TIMEOUT_S = 30.0
+_WORKER_TIMEOUT_S, _LOST_WORKER_TIMEOUT_S = 30.0, 86_400.0
 _SHIP_ATTEMPTS = 5
 
 
@@ -197,9 +197,11 @@ def connect_dask_workers(scheduler: str, workers: int | None, folder: Path, case
         with client:
             yield client
         return
-    # A chunk whose process ended comes back at once: what to do with it is decided in ``scheduling``.
+    # A chunk whose process ended comes back at once: what to do with it is decided in ``scheduling``. Its worker begins
+    # anew, however long that takes: after 15 s the cluster would give it up for good, and the study would wait forever.
     settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": True,
-                "distributed.comm.timeouts.connect": _WORKER_TIMEOUT_S}  # fmt: skip
+                "distributed.comm.timeouts.connect": _WORKER_TIMEOUT_S,
+                "distributed.deploy.lost-worker-timeout": _LOST_WORKER_TIMEOUT_S}  # fmt: skip
     with dask.config.set(settings):
         cluster = LocalCluster(
             n_workers=workers or min(CPU_COUNT, cases), threads_per_worker=1, processes=True, memory_limit=0,
