@@ -30,9 +30,9 @@ from mb2fmu.validation.source_checks.source_symbol_slots import (
     make_unused_symbol,
 )
 
-MAX_FORMING_WORK = 20_000
-"""Operations of composed direction cosines up to which SymPy forms the equations, see
-:func:`estimate_equation_forming_cost`."""
+MAX_FORMING_WORK = 2_000
+"""Operations up to which SymPy forms the equations, about a second; see :func:`estimate_equation_forming_cost`. Beyond
+it the objects are evaluated in numbers alone."""
 
 MAX_PATHWAY_WORK = 5_000
 """Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_length_cost`."""
@@ -223,8 +223,9 @@ def estimate_equation_forming_cost(mechanics: Mechanics, parts: SympySourceObjec
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
     three terms per entry and frame on the way, so that their size grows exponentially with the length of a chain.
     Counted are the operations of the direction cosines between all frames on the way to each body's, once per speed
-    that moves there (about one per frame), and those of the velocities that are set, once per speed. A Lagrangian is
-    formed by a formulation, too, and what is formed already costs nothing.
+    that moves there (about one per frame) and once per operation of the body's position (many where bodies bend), and
+    those of the velocities that are set, once per speed. A Lagrangian is formed by a formulation, too, and what is
+    formed already costs nothing.
     """
     method = mechanics.eom_method if isinstance(mechanics, System) else mechanics
     if parts.lagrangian or parts.frame is None or (isinstance(method, KanesMethod) and method._frstar is not None):
@@ -235,11 +236,27 @@ def estimate_equation_forming_cost(mechanics: Mechanics, parts: SympySourceObjec
         _count_entry_operations(c) for vector in velocities for part, _ in getattr(vector, "args", ()) for c in part
     ]
     total = len(parts.u) * sum(size for size in sizes if size > 0)
-    for path in paths:
+    for path, position_operations in zip(paths, _count_position_operations(parts), strict=True):
         if total > MAX_FORMING_WORK:
             break
-        total += _count_successive_product_operations(path) * len(path)
+        total += _count_successive_product_operations(path) * (len(path) + position_operations)
     return total
+
+
+def _count_position_operations(parts: SympySourceObjects) -> list[float]:
+    """Return for each body the operations of the components of its position; 0 where none joins it to the origin."""
+    points = {} if parts.origin is None else find_shortest_path_tree(parts.origin, lambda point: point._pos_dict)
+    counts: dict[Any, float] = {}
+
+    def count(point: Any) -> float:
+        """Return the operations on the way from the origin to a point."""
+        before = points.get(point)
+        if before is not None and point not in counts:
+            sizes = [_count_entry_operations(c) for part, _ in before._pos_dict[point].args for c in part]
+            counts[point] = count(before) + sum(size + 1 for size in sizes)
+        return counts.get(point, 0.0)
+
+    return [count(body.masscenter) for body in parts.bodies]
 
 
 def _list_frame_paths(parts: SympySourceObjects) -> list[list[sm.Matrix]]:
