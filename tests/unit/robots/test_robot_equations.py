@@ -58,7 +58,7 @@ def file(tmp_path: Path) -> Path:
 
 def worst_against_second_reading(path: Path, **settings: object) -> float:
     """Largest error of x' over its bound, at the points of the validation."""
-    return worst_of(pipeline.derive(path, arguments=settings))
+    return worst_of(pipeline.derive(path, arguments=settings, method="recursive-composite"))
 
 
 def worst_of(derivation: pipeline.DerivationResult) -> float:
@@ -104,7 +104,7 @@ def test_published_accelerations(tmp_path: Path, leader: str) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(CASE.format(leader=leader))
     drives = ["j1", "j2", "j3", "jm"][: len(q)]
-    derivation = pipeline.derive(path, arguments={"mimic": mimic, "inputs": drives})
+    derivation = pipeline.derive(path, arguments={"mimic": mimic, "inputs": drives}, method="recursive-composite")
     free = [p for p in derivation.definition.parameters if not p.calculated]
     values = [0.0 if p.name.endswith(".damping") else float(p.value) for p in free]
     found = pipeline.right_hand_side(derivation)(0.0, [*q, *v], efforts, values)[len(q) :]
@@ -156,7 +156,7 @@ def test_every_kind_of_joint_on_a_moving_base(tmp_path: Path, base: str) -> None
 
 def test_the_second_reading_notices_a_fault_of_the_first(file: Path) -> None:
     """The file is changed between the two: as if the first reader had misread it."""
-    derivation = pipeline.derive(file, arguments={"friction": "stick"})
+    derivation = pipeline.derive(file, arguments={"friction": "stick"}, method="recursive-composite")
     for given, instead in (
         ('rpy="0.1 0.2 0.3"', 'rpy="0.1 0.2 0.30001"'),
         ('axis xyz="0 0 -1"', 'axis xyz="0 0 1"'),
@@ -184,9 +184,9 @@ def test_rotors_add_their_inertia_times_the_reduction_squared(tmp_path: Path, ex
     text = f'<transmission name="t"><joint name="j"/><actuator name="m">{ROTORS[expected]}</actuator></transmission>'
     path = tmp_path / "one.urdf"
     path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b")))
-    bare = pipeline.rhs(path)
+    bare = pipeline.rhs(path, method="recursive-composite")
     path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b"), text))
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     geared = pipeline.right_hand_side(derivation)
     at = [0.0, [0.3, 0.0], [0.0], [0.0]]  # without gravity and at rest u' = tau / inertia
     inertia = [1.0 / float(f(at[0], at[1], [1.0], at[3])[1]) for f in (bare, geared)]
@@ -227,7 +227,7 @@ def test_hard_stops_push_as_their_parameters_say(tmp_path: Path) -> None:
     path.write_text(robot(link("a"), link("b"), joint("j", "revolute", "a", "b", limit)))
     model = pipeline.Model.from_urdf(path, limits="stop")
     stiffness = next(p.value for p in model.declared if p.name == "j.stop.stiffness")
-    f, free = model.rhs(), pipeline.rhs(path, arguments={"limits": "ignore"})
+    f, free = model.rhs(), pipeline.rhs(path, arguments={"limits": "ignore"}, method="recursive-composite")
     inertia = 1.0 / float(free(0.0, [0.0, 0.0], [1.0])[1] - free(0.0, [0.0, 0.0], [0.0])[1])
     assert stiffness == pytest.approx(inertia * 200.0**2, rel=5e-3)
     for angle, depth in ((-0.51, 0.01), (0.0, 0.0), (0.69, 0.0), (0.72, -0.02)):
@@ -329,7 +329,7 @@ def test_the_script_that_holds_robots_against_pinocchio_judges(tmp_path: Path, b
     other = script["loaded"](path, pin.JointModelFreeFlyer() if base == "floating" else None)[1]
     heavy = next(i for i in range(1, other.njoints) if other.names[i] == "j2")
     other.inertias[heavy].mass *= 1.0 + 1e-6
-    derivation = pipeline.derive(path, arguments={"base": base, "friction": "ignore"})
+    derivation = pipeline.derive(path, arguments={"base": base, "friction": "ignore"}, method="recursive-composite")
     assert script["largest_error"](derivation, other, 6)[0] > 1.0
 
 
@@ -342,7 +342,7 @@ def test_a_sampled_controller_acts_on_a_robot(file: Path) -> None:
     arm.add_effort("j1", torque)
     model.every(0.1, {torque: 1 - 4 * arm.position["j1"]}, name="sample")
     model.when(arm.speed["j2"] > top, {arm.speed["j2"]: 0}, name="brake")
-    equations = pipeline.derive(model).equations
+    equations = pipeline.derive(model, method="recursive-composite").equations
     assert [event.name for event in equations.events] == ["sample", "brake"]
     result = pipeline.simulate(model)
     held = result["torque"]

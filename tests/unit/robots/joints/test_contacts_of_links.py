@@ -132,7 +132,7 @@ def test_a_latch_holds_a_point_in_the_world(tmp_path: Path) -> None:
 
 def worst_of_events(model: pipeline.Model) -> tuple[float, str]:
     """Largest error over its bound of what was imported of contacts and latches, by the independent import."""
-    derivation = pipeline.derive(model)
+    derivation = pipeline.derive(model, method="recursive-composite")
     made = sample_independent_robot_accelerations(derivation.checked, derivation.mechanism)
     assert not made.left_out
     assert not made.missing  # x' is compared, too, where the contacts are open
