@@ -25,7 +25,7 @@ ARM = """
 def test_potential_energy_is_that_of_weights_and_springs(tmp_path: Path) -> None:
     path = tmp_path / "arm.xml"
     path.write_text(ARM.format(lengths="0.1"), encoding="utf-8")
-    derivation = pipeline.derive(path, arguments={"energy": True}, method="recursive-composite")
+    derivation = pipeline.derive(path, arguments={"energy": True})
     mechanism = derivation.mechanism
     for springs, verdict in ((mechanism.spring_potential, "passed"), (sm.S.Zero, "failed")):
         changed = replace(mechanism, spring_potential=springs)
@@ -36,7 +36,7 @@ def test_potential_energy_is_that_of_weights_and_springs(tmp_path: Path) -> None
 def test_a_slack_tendon_stores_nothing(tmp_path: Path) -> None:
     path = tmp_path / "arm.xml"
     path.write_text(ARM.format(lengths="-0.5 0.5"), encoding="utf-8")
-    mechanism = pipeline.derive(path, arguments={"energy": True}, method="recursive-composite").mechanism
+    mechanism = pipeline.derive(path, arguments={"energy": True}).mechanism
     for q1, q2, stretch in ((0.2, 0.1, 0.0), (1.0, 0.1, 0.3), (-1.0, 0.1, -0.7)):
         stored = mechanism.spring_potential.subs(dict(zip(mechanism.q, (q1, q2), strict=True)))
         expected = 20.0 * (q1 - 0.3) ** 2 / 2 + 5.0 * q2**2 / 2 + 3.0 * stretch**2 / 2
@@ -48,7 +48,7 @@ def test_a_position_drive_stores_nothing(tmp_path: Path) -> None:
     path = tmp_path / "arm.xml"
     drive = '<actuator><position joint="j2" kp="12" kv="0.4"/><motor joint="j1"/></actuator></mujoco>'
     path.write_text(ARM.format(lengths="0.1").replace("</mujoco>", drive), encoding="utf-8")
-    derivation = pipeline.derive(path, arguments={"energy": True}, method="recursive-composite")
+    derivation = pipeline.derive(path, arguments={"energy": True})
     checks = check_potential_energy(derivation.checked, derivation.mechanism, derivation.equations)
     assert [each.verdict for each in checks] == ["passed"]
     without_springs = replace(derivation.mechanism, spring_potential=sm.S.Zero)
