@@ -37,7 +37,7 @@ def body(
 
 
 def reference(model: Model):
-    derivation = derive(model)
+    derivation = derive(model, method="kane")
     equations = formulations.formulate(derivation.mechanism, "kane")
     return validation.make_reference(derivation.definition, equations)
 
