@@ -1,18 +1,20 @@
 """Settings for all tests, which of them are slow, and what each file of them took.
 
-``slow_tests.txt`` names files, and functions of files, that take more than about 0.3 s in all, as measured on a quiet
-machine: ``pytest -m "not slow"`` (``scripts/test --quick``) leaves them out. ``pytest --write-slow``, which runs
-the tests it is given, brings their lines up to date.
+``slow_tests.txt`` names files, and functions of files, that take more than 0.1 s of processor time in all:
+``pytest -m "not slow"`` (``scripts/test --quick``) leaves them out, and does not import files that have no others.
+``pytest --write-slow``, which runs the tests it is given, brings their lines up to date.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
 import os
 import platform
+import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -55,10 +57,11 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder() / "tests" 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 SLOW = Path(__file__).with_name("slow_tests.txt")
-LIMIT = 0.3
-"""Seconds that a function may take in all, with its set-up, before it is called slow."""
+LIMIT = 0.1
+"""Seconds of processor time that a function may take in all, with its set-up, before it is called slow."""
 
 
+@functools.cache
 def named_slow() -> set[str]:
     """Files, and functions of files."""
     return set(SLOW.read_text(encoding="utf-8").split())
@@ -73,6 +76,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-slow", action="store_true", help=f"write {SLOW.name} afresh for what is run")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What has no tests that are wanted is not imported, with all that it imports: True; else others decide."""
+    if "not slow" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    functions = re.findall(r"^def (test_\w+)", collection_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return name in named_slow() or bool(functions and {f"{name}::{each}" for each in functions} <= named_slow()) or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     names = named_slow()
     for item in items:
@@ -84,6 +96,22 @@ def pytest_collection_finish() -> None:
     """What is there before the tests, and stays, is no longer searched for cycles: hundreds of thousands of objects."""
     gc.collect()
     gc.freeze()
+    processor_time()
+
+
+def processor_time() -> float:
+    """Seconds since the last call, of this process and of those that it began and that ended."""
+    before, now = getattr(processor_time, "before", 0.0), sum(os.times()[:4])
+    processor_time.before = now
+    return now - before
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The time of a machine that is busy with other things says nothing about a test."""
+    report = yield
+    report.processor_time = processor_time()
+    return report
 
 
 def pytest_unconfigure() -> None:
@@ -95,7 +123,7 @@ def with_measured(names: set[str], reports: Iterable[pytest.TestReport]) -> set[
     """The names, those of functions that were run by what they took; files stay."""
     taken: dict[str, float] = defaultdict(float)
     for report in reports:
-        taken[function_of(report.nodeid)] += report.duration
+        taken[function_of(report.nodeid)] += getattr(report, "processor_time", 0.0)  # none if its worker ended
     return (names - taken.keys()) | {name for name, seconds in taken.items() if seconds > LIMIT}
 
 

@@ -105,7 +105,9 @@ class _Numbers:
     def __call__(self, expressions: Any) -> Any:
         plain = sm.Matrix(expressions)
         for _ in range(2):
-            plain = plain.xreplace(self.replaced).doit()
+            plain = plain.xreplace(self.replaced)
+            if plain.atoms(sm.Derivative) - set(self.known):  # to be carried out; it takes half of all the time
+                plain = plain.doit()
         for stage in self.stages:
             plain = plain.xreplace(stage)
         return sm.lambdify(self.dummies, plain, modules=["scipy", "numpy"], cse=True)

@@ -52,6 +52,7 @@ def make_evaluator(
         first,
         read_constant_entry_point_results(program, "first_place"),
         in_time=bool((program.op[nodes] == Op.TIME).any()),
+        of_inputs=bool((program.op[nodes] == Op.INPUT).any()),
     )
     return EntryPointEvaluator(source, recollection, hoist=hoist)
 
@@ -70,15 +71,22 @@ class PositionDeterminedMemory:
         first: The memory to begin with.
         place: The coordinates that it belongs to, the first of the states, at t = 0.
         in_time: Whether it depends on time, which is then one more direction of the lattice.
+        of_inputs: Whether it depends on inputs: then what was found with others is forgotten.
     """
 
     def __init__(
-        self, remember: EntryPointEvaluator, first: Sequence[float], place: Sequence[float], *, in_time: bool
+        self,
+        remember: EntryPointEvaluator,
+        first: Sequence[float],
+        place: Sequence[float],
+        *,
+        in_time: bool,
+        of_inputs: bool,
     ) -> None:
         self._remember = remember
         self._first = np.array(first, dtype=np.float64)
         self._place = np.array([*place, 0.0] if in_time else place, dtype=np.float64)
-        self._in_time = in_time
+        self._in_time, self._of_inputs = in_time, of_inputs
         self._key = b""
         self._known: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
 
@@ -116,7 +124,7 @@ class PositionDeterminedMemory:
         self, node: tuple[int, ...], r: npt.NDArray[np.float64], p: npt.NDArray[np.float64], size: int
     ) -> npt.NDArray[np.float64]:
         """Return the memory at a node; where it cannot be found, that of the previous node."""
-        key = r.tobytes() + b"|" + p.tobytes()
+        key = (r.tobytes() if self._of_inputs else b"") + b"|" + p.tobytes()
         if key != self._key or len(self._known) > _MAX_CACHED_LATTICE_NODES:
             self._key, self._known = key, {}
         way = [node]

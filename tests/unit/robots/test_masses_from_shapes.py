@@ -86,7 +86,7 @@ def test_a_body_of_meshes_moves_as_in_mujoco(rule: str, tmp_path: Path) -> None:
     text = mjcf(f'file="l.stl" inertia="{rule}" refquat="1 2 3 4"', joint='<joint name="j" axis="1 2 3"/>')
     path.write_text(text)
     write_mesh(tmp_path / "l.stl")
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     assert worst_of(derivation) < 1.0
     write_mesh(tmp_path / "longer.stl", vertices=VERTICES * [1.0, 1.0, 1.0001])
     path.write_text(text.replace("l.stl", "longer.stl"))  # MuJoCo keeps what it read of a file by its name
@@ -158,7 +158,7 @@ def test_collisions_weigh_what_the_independent_import_says(inertial: str, tmp_pa
     write_mesh(tmp_path / "l.stl")
     path = tmp_path / "a.sdf"
     path.write_text(sdf(SHAPES, inertial))
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     assert worst_of(derivation) < 1.0
     write_mesh(tmp_path / "l.stl", vertices=VERTICES * [1.0, 1.0, 1.0001])
     assert worst_of(derivation) > 100  # the independent import reads the mesh again
@@ -216,6 +216,6 @@ def test_packages_say_where_meshes_and_included_models_are(tmp_path: Path) -> No
     packages = {"arms": "../far/arms", "things": str(tmp_path / "far" / "things")}
     with pytest.raises(ModelError, match="--package NAME=DIR"):
         pipeline.derive(path)
-    derivation = pipeline.derive(path, arguments={"packages": packages})
+    derivation = pipeline.derive(path, arguments={"packages": packages}, method="recursive-composite")
     assert inertial_of(derivation.checked.mechanics.description, "a")[0] == pytest.approx(4.0)
     assert worst_of(derivation) < 1.0

@@ -79,7 +79,7 @@ def test_they_move_as_in_mujoco(file: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_control_starts_within_its_range(file: Path) -> None:
-    inputs = {item.name: item for item in pipeline.derive(file).checked.inputs}
+    inputs = {item.name: item for item in pipeline.derive(file, method="recursive-composite").checked.inputs}
     assert inputs["last.control"].start == pytest.approx(1.2)
     assert inputs["geared.control"].start == 0.0
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_meant_is_refused(file: Path, drive: str, expected: list[
 
 def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) -> None:
     file.write_text(STANDING)
-    assert len(pipeline.derive(file).checked.speeds) == 1
+    assert len(pipeline.derive(file, method="recursive-composite").checked.speeds) == 1
     with pytest.raises(ModelError, match=r"robot\.xml:3: <geom> is a mesh and gives its body mass"):
         pipeline.derive(file, arguments={"base": "floating"})
     file.write_text(STANDING.replace('<body name="plate">', '<body name="plate"><joint/>'))
@@ -115,7 +115,9 @@ def test_meshes_without_mass_are_of_no_matter_where_nothing_moves(file: Path) ->
 
 def test_a_file_that_mujoco_does_not_load_has_no_second_reading(file: Path) -> None:
     file.write_text(STANDING)
-    made = independent_robot_accelerations.sample_independent_robot_accelerations(pipeline.derive(file).checked)
+    made = independent_robot_accelerations.sample_independent_robot_accelerations(
+        pipeline.derive(file, method="recursive-composite").checked
+    )
     assert "MuJoCo does not load the file" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
     assert "foot.stl" in made.missing[source_acceleration_samples.INDEPENDENT_IMPORT]
 
@@ -129,7 +131,7 @@ def test_classes_do_not_change_what_a_drive_sets_itself(file: Path) -> None:
     text = head.replace("<default>", general, 1).replace("</worldbody>", ball) + drives
     file.write_text(text)
     assert worst_against_second_reading(file) < 0.1
-    notes = pipeline.derive(file).checked.mechanics.description.notes
+    notes = pipeline.derive(file, method="recursive-composite").checked.mechanics.description.notes
     assert "dry friction of joint ball is left out: it has more than one coordinate" in notes
 
 

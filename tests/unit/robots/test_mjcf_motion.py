@@ -46,7 +46,7 @@ def test_a_free_body_keeps_the_axes_of_its_file(file: Path, setting: str) -> Non
     aligned = '<freejoint align="true"/>' if not setting else "<freejoint/>"
     geoms = '<geom size="0.01 0.1" type="cylinder" euler="20 30 0"/><geom size="0.03" pos="0.1 0.02 0.1"/>'
     file.write_text(f"<mujoco>{setting}<worldbody><body>{aligned}{geoms}</body></worldbody></mujoco>")
-    derivation = pipeline.derive(file)
+    derivation = pipeline.derive(file, method="recursive-composite")
     assert worst_of(derivation) < 1.0
     notes = " ".join(derivation.checked.mechanics.notes)
     assert "align" in notes
@@ -55,7 +55,7 @@ def test_a_free_body_keeps_the_axes_of_its_file(file: Path, setting: str) -> Non
 def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is changed between the two: as if the first reader had misread it."""
     monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 5)
-    derivation = pipeline.derive(file, arguments={"friction": "stick"})
+    derivation = pipeline.derive(file, arguments={"friction": "stick"}, method="recursive-composite")
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     names = [item.name for item in (*d.coordinates, *d.speeds)]
     for given, instead in (

@@ -70,7 +70,7 @@ def test_shapes_and_meshes_stand_where_the_file_says(place: Path) -> None:
         joint("j2", "revolute", "b", "c", axis="0 0 1"),
     ]
     place.write_text(robot(*parts))
-    derivation = pipeline.derive(place)
+    derivation = pipeline.derive(place, method="recursive-composite")
     scenery = derivation.mechanism.appearance
     cylinder, mesh = scenery.shapes
     assert [float(c) for c in cylinder.along] == pytest.approx([1, 0, 0], abs=1e-15)  # its z axis, turned about y

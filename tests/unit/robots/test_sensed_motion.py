@@ -60,7 +60,7 @@ def test_they_are_what_outputs_of_the_points_are(file: Path, method: str) -> Non
             {"frame": "l1", "of": "angular_velocity"},
         ],
     }
-    derivation = pipeline.derive(file, arguments={"mimic": mimic, **asked})
+    derivation = pipeline.derive(file, arguments={"mimic": mimic, **asked}, method="recursive-composite")
     g = pipeline.right_hand_side(derivation)
     inputs = [item.name for item in derivation.definition.inputs]
     x = np.random.default_rng(1).uniform(-1, 1, 6 if mimic == "couple" else 8)
@@ -79,7 +79,7 @@ def test_they_are_what_outputs_of_the_points_are(file: Path, method: str) -> Non
 def test_the_reference_and_the_second_reading_have_their_own(
     file: Path, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    derivation = pipeline.derive(held(file, base=base))
+    derivation = pipeline.derive(held(file, base=base), method="recursive-composite")
     assert worst_of(derivation) < 1
     for fewest in (1, 99):  # link after link, and by M u' = f
         monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", fewest)
@@ -105,7 +105,7 @@ def test_another_point_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> N
         return whole(robot, shifted, plain)
 
     monkeypatch.setattr(mechanism_from_robot, "make_motion_vector_symbols", beside)
-    assert worst_of(pipeline.derive(held(file))) > 1e3
+    assert worst_of(pipeline.derive(held(file), method="recursive-composite")) > 1e3
 
 
 def test_events_and_states_may_contain_them(file: Path) -> None:
@@ -123,7 +123,7 @@ def test_events_and_states_may_contain_them(file: Path) -> None:
 
 def test_a_model_that_names_positions_is_not_split(file: Path) -> None:
     with pytest.raises(CouplingError, match="name positions and velocities of points"):
-        cut_mechanism(pipeline.derive(held(file)).mechanism, ["j2"])
+        cut_mechanism(pipeline.derive(held(file), method="recursive-composite").mechanism, ["j2"])
 
 
 def test_an_acceleration_is_refused(file: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_potential_energy_that_is_given_counts(file: Path) -> None:
     with pytest.raises(FormulationError, match="force 1 on tool"):
         pipeline.derive(model)
     model.potential_energy(sum(100 * (a - x) ** 2 for a, x in zip(ANCHOR, place, strict=True)))
-    f = pipeline.right_hand_side(pipeline.derive(model))
+    f = pipeline.right_hand_side(pipeline.derive(model, method="recursive-composite"))
     found = dict(zip(f.output_names, f.outputs(0.0, np.linspace(-0.5, 0.5, 6)), strict=True))
     tip = np.array([found[f"tip.{axis}"] for axis in "xyz"])
     stored = 100 * np.sum((ANCHOR - tip) ** 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,23 @@ FOUR_BAR = ROOT / "models" / "four_bar.py"
 MASSES = ROOT / "systems" / "two_masses" / "whole.py"
 
 
+def derived(model: Any, arguments: Mapping[str, Any] | None = None) -> DerivationResult:
+    """By one formulation: which one makes no difference to the parts of a mechanism."""
+    return pipeline.derive(model, arguments=arguments, method="recursive-composite")
+
+
+@cache
+def whole_of(path: Path) -> DerivationResult:
+    """A model that several tests cut."""
+    return derived(path)
+
+
 class Coupled:
     """Parts whose terminals always agree; u' of the whole is handed in where accelerations are passed."""
 
     def __init__(self, made: Sequence[CutMechanismPart]) -> None:
         self.parts = made
-        self.f = [pipeline.right_hand_side(pipeline.derive(part.definition)) for part in made]
+        self.f = [pipeline.right_hand_side(derived(part.definition)) for part in made]
         self.sizes = np.cumsum([0, *(len(f.x0) for f in self.f)])
         self.x0 = np.concatenate([f.x0 for f in self.f])
 
@@ -105,7 +117,7 @@ def split(
     arguments: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> tuple[DerivationResult, Coupled]:
-    whole = pipeline.derive(model, arguments=arguments)
+    whole = derived(model, arguments) if arguments or isinstance(model, Model) else whole_of(model)
     known = complete_split_settings(whole, at, way, SplittingSettings(**settings))
     return whole, Coupled(make_cut_mechanism_parts(cut_mechanism(whole.mechanism, at, way, known), known))
 
@@ -256,7 +268,7 @@ def test_a_joint_on_a_bushing_comes_near_to_the_joint_as_it_stiffens(
 def test_what_nobody_chose_of_an_element_follows_from_the_parts(way: CutMethod, period: float) -> None:
     """Its phase within a step is 0.37 on a bushing, 0.1 on a line; what is chosen stays, no mass is refused."""
     phase = {"bushing": 0.37, "line": 0.1}[way]
-    whole = pipeline.derive(PENDULUM)
+    whole = whole_of(PENDULUM)
     chosen = complete_split_settings(whole, ["P2"], way, SplittingSettings(delay=0.002), step=0.01)
     assert chosen.stiffness * period**2 == pytest.approx(phase**2 * 2.0)
     assert chosen.damping == pytest.approx(0.4 * np.sqrt(2.0 * chosen.stiffness))
@@ -282,7 +294,7 @@ def test_what_nobody_chose_of_an_element_follows_from_the_parts(way: CutMethod, 
 )
 def test_a_bushing_is_as_stiff_as_the_mean_mass_says(factors: tuple[float, float], moved_mass: float) -> None:
     """Two parts of 2 kg times these factors: the geometric mean, bounded by what the lightest part follows."""
-    mechanism = pipeline.derive(PENDULUM).mechanism
+    mechanism = whole_of(PENDULUM).mechanism
     parts = [0, 0, 1, 1]
     bodies = tuple(
         replace(body, mass=sm.Float(factors[part])) for body, part in zip(mechanism.bodies, parts, strict=True)

@@ -120,7 +120,7 @@ def test_values_are_those_of_the_c_code(case: Case, target: str, tmp_path: Path)
 @cache
 def systems() -> ScalarProgram:
     """Linear systems of every kind, the last of rank 2, and a lookup table with its slope; all depend on the states."""
-    b, n = ProgramBuilder(ProgramVariableLayout(states=("x", "y"))), 4
+    b, n = ProgramBuilder(ProgramVariableLayout(states=("x", "y"))), 3
     g = np.random.default_rng(8)
     x, y = b.state(0), b.state(1)
 
@@ -216,13 +216,14 @@ def test_newtons_method_goes_the_way_of_the_program(target: str, with_limits: bo
     start = evaluator(0.0, (*CRANK, 0.3, -2.4), (), ())
     lengths = np.array(CRANK[1:]) * g.uniform(0.65, 1.35, (60, 4))
     moved = np.column_stack([CRANK[0] + g.uniform(-1.5, 1.5, 60), lengths])
-    states = [np.array([*given, *start]) for given in (*FAR, *moved)]
+    count = 20 if target == "julia" else 64  # executed by Python
+    states = [np.array([*given, *start]) for given in (*FAR, *moved)][:count]
     wanted = np.full((len(states), 2), np.nan)
     for x, row in zip(states, wanted, strict=True):
         with contextlib.suppress(SingularMatrixError):
             row[:] = evaluator(0.0, x, (), ())
     solved = ~np.isnan(wanted[:, 0])
-    assert 20 < solved.sum() < 60
+    assert count / 3 < solved.sum() < count - 4
     found = run_program(target, program, states, tmp_path)
     np.testing.assert_array_equal(np.isnan(found[:, 0]), ~solved)
     np.testing.assert_allclose(found[solved], wanted[solved], rtol=0.0, atol=1e-12)

@@ -131,7 +131,7 @@ def test_slopes_where_closing_conditions_follow_from_each_other():
 def test_parameters_are_a_tree_and_single_precision_stays():
     import jax
 
-    f = pipeline.rhs(MODELS / "cart_pole.py")
+    f = pipeline.rhs(MODELS / "simple_pendulum.py")
     module = f.jax()
     x = module.initial_state().astype(np.float32)
     assert module.rhs(0.0, x).dtype == np.float32

@@ -148,8 +148,13 @@ def test_a_plot_offers_what_is_to_be_shown_and_the_first_others(motion, drawing)
     assert data["values"]["ranges"][-1] == [0, 180]
 
 
-def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser):
-    """Played: the clock runs. Opened at two times: names stand beside bodies, and have moved; the plot's cursor too."""
+def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser, tmp_path):
+    """Played: the clock runs. Opened at two times: names stand beside bodies, and have moved; the plot's cursor too.
+
+    So have pixels of the canvas, many of which are not paper.
+    """
+    from PIL import Image
+
     drawing = visualization.draw_motion(scene, motion, replace(motion, states=motion.states * 1.05))
     page = visualization.render_animation_page(drawing, signals_of(scene, motion)).replace(
         b'data-part="names"', b'data-part="names" checked="checked"'
@@ -159,27 +164,18 @@ def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser):
     root = played.find_class("animation")[0]
     assert root.get("data-state") == "ready"
     assert float(root.get("data-time")) > 0
-    seen = []
+    seen, pictures = [], []
     for t in (0.2, 1.5):
-        shown = html.fromstring(browser(page, "--dump-dom", fragment=f"#t={t}&pause"))
+        file = tmp_path / f"{t}.png"
+        shown = html.fromstring(browser(page, "--dump-dom", f"--screenshot={file}", fragment=f"#t={t}&pause"))
         assert float(shown.find_class("animation")[0].get("data-time")) == pytest.approx(t)
         labels = shown.find_class("animation-labels")[0].findall("span")
         assert [label.text for label in labels] == ["cart", "bob"]
         cursor = shown.find_class("cursor")[0].get("transform")
         seen.append([*(label.get("style") for label in labels), cursor])
-    assert all(a != b for a, b in zip(*seen, strict=True))
-
-
-def test_in_a_browser_the_picture_is_not_blank_and_moves(scene, motion, browser, tmp_path):
-    """Pixels of the canvas: many that are not paper, and others at another time."""
-    from PIL import Image
-
-    page = visualization.render_animation_page(visualization.draw_motion(scene, motion))
-    pictures = []
-    for k, t in enumerate((0.2, 1.5)):
-        browser(page, f"--screenshot={tmp_path / f'{k}.png'}", fragment=f"#t={t}&pause")
-        with Image.open(tmp_path / f"{k}.png") as image:
+        with Image.open(file) as image:
             pictures.append(np.asarray(image.convert("RGB"), dtype=int)[110:520, 60:840])
+    assert all(a != b for a, b in zip(*seen, strict=True))
     paper = pictures[0][5, 5]
     assert np.mean(np.abs(pictures[0] - paper).max(axis=2) > 24) > 0.01
     assert np.mean(np.abs(pictures[0] - pictures[1]).max(axis=2) > 24) > 0.003

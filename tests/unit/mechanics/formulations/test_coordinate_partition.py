@@ -144,6 +144,20 @@ def test_values_depend_on_their_arguments_and_not_on_what_was_asked_before(parti
             assert outputs.tobytes() == pipeline.right_hand_side(partitioned).outputs(0.0, x[i], r=[0.0]).tobytes()
 
 
+def test_memory_is_not_found_again_where_only_an_input_changes(partitioned, monkeypatch):
+    """The way to the place is followed once: a torque that changes in time made the nominals of a four-bar cost 3 s."""
+    f = make_evaluator(partitioned.program, "rhs")
+    x0, r0, p0 = pipeline.start_values(partitioned)
+    found, remember = [], f.memory._remember
+    monkeypatch.setattr(f.memory, "_remember", lambda *at: found.append(at) or remember(*at))
+    costs = []
+    for torque in (0.0, 1.0):
+        f(0.0, x0 + np.array([1.0, 0.0]), r0 + torque, p0)
+        costs.append(len(found))
+    assert costs[0] > 5
+    assert costs[1] == costs[0] + 1
+
+
 def test_a_memory_that_is_given_is_used_and_stays(partitioned):
     """Who keeps it from one accepted step to the next asks ``remember`` for the next one."""
     program = partitioned.program

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from representatives import by_night
 
 from mb2fmu import CoulombFriction, Model, Parts, load, rhs
 from mb2fmu.errors import FormulationError, ModelError
@@ -143,7 +144,7 @@ def test_everything_wrong_with_elements_is_reported_at_once():
         assert part in message, (part, message)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["kane", "lagrange", *by_night("formed kane", "system", "parts")])
 def test_a_load_without_a_known_potential_is_reported_with_its_element(kind):
     """The numbers of loads are ours; whoever added an element knows its name."""
     model, _, N, P = block(kind)

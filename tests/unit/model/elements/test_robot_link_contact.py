@@ -83,7 +83,7 @@ def pushed_arm(tmp_path_factory: pytest.TempPathFactory) -> RightHandSide:
             {"frame": "tool", "of": "angular_velocity", "name": "turn"},
         ],
     }
-    return pipeline.right_hand_side(pipeline.derive(path, arguments=asked))
+    return pipeline.right_hand_side(pipeline.derive(path, arguments=asked, method="recursive-composite"))
 
 
 @pytest.mark.parametrize("shape", [on_a_plane, in_a_sphere, on_a_cylinder, on_a_slope])
@@ -102,7 +102,7 @@ def test_a_link_is_pushed_as_the_law_says(
     }[shape]
     law = {"stiffness": 3e3, "dissipation": 0.4, "radius": RADIUS, "kinetic": 0.5, "slip_speed": 0.02}
     model.add(Contact("floor", "tool", surface, at=arm.point("tool", FOOT), **law))
-    f, g = pipeline.right_hand_side(pipeline.derive(model)), pushed_arm
+    f, g = pipeline.right_hand_side(pipeline.derive(model, method="recursive-composite")), pushed_arm
     random, pressed = np.random.default_rng(2), 0
     for _ in range(30):
         x = random.uniform(-1, 1, 6)
@@ -135,7 +135,7 @@ def test_feet_with_bristles_are_pushed_as_the_law_says(file: Path, pushed_arm: R
     floor = PlaneSurface(arm.point("ground", (0, 0, HEIGHT)), tuple(3 * NORMAL))
     law = {"stiffness": 3e3, "radius": RADIUS, "kinetic": 0.5, "slip_speed": 0.02, "presliding": 1e-3}
     model.add(Contact("floor", "tool", floor, at=arm.point("tool", FOOT), **law))
-    derivation = pipeline.derive(model)
+    derivation = pipeline.derive(model, method="recursive-composite")
     f, g = pipeline.right_hand_side(derivation), pushed_arm
     along = np.array([1.0, 0.0, 0.0]) - NORMAL[0] * NORMAL
     tangents = np.array([along / np.linalg.norm(along), np.cross(NORMAL, along) / np.linalg.norm(along)])
@@ -172,7 +172,7 @@ def test_points_at_which_an_added_state_has_no_value_are_drawn_again(file: Path)
     model.parameter(rate, 3.0, "1/s")
     model.state(z, rate * (sm.sqrt(z + sm.Rational(1, 5)) - z), 0.0, "1")
     model.mechanics.add_torque("tool", (torque * z, 0, 0))
-    derivation = pipeline.derive(model)
+    derivation = pipeline.derive(model, method="recursive-composite")
     made = sample_independent_robot_accelerations(derivation.checked, derivation.mechanism)
     assert len(made.samples) == 24
     assert worst_of(derivation) < 1
@@ -191,7 +191,7 @@ def test_two_links_push_each_other_as_the_law_says(file: Path, shape: str) -> No
     surface = PlaneSurface(place, tuple(3 * ACROSS)) if shape == "plane" else SphereSurface(place, 0.5)
     law = {"stiffness": 3e3, "dissipation": 0.4, "radius": RADIUS, "kinetic": 0.5, "slip_speed": 0.02}
     model.add(Contact("pair", "tool", surface, at=arm.point("tool", FOOT), **law))
-    derivation = pipeline.derive(model)
+    derivation = pipeline.derive(model, method="recursive-composite")
     f = pipeline.right_hand_side(derivation)
     tip = tuple((np.array(CARRIED) + ACROSS).tolist())
     asked: dict[str, Any] = {
@@ -207,7 +207,7 @@ def test_two_links_push_each_other_as_the_law_says(file: Path, shape: str) -> No
             {"frame": "l1", "of": "position", "offset": tip, "name": "tip"},
         ],
     }
-    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked))
+    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked, method="recursive-composite"))
     random, pressed = np.random.default_rng(2), 0
     for _ in range(30):
         x = random.uniform(-1, 1, 6)
@@ -244,7 +244,7 @@ def test_the_second_reading_has_the_contact(file: Path) -> None:
     floor = PlaneSurface(arm.point("base", (0, 0, 1.0)), (0, 0, 1))  # a link that stands in the ground
     model.add(Contact("floor", "tool", floor, at=points, stiffness=3e3, kinetic=0.5, slip_speed=0.02))
     model.add(SpringDamper("rope", (arm.point("ground", (1, 0, 0)), points[0]), stiffness=90.0, damping=2.0, rest=0.3))
-    derivation = pipeline.derive(model)
+    derivation = pipeline.derive(model, method="recursive-composite")
     names = [item.name for item in derivation.checked.outputs]
     assert {"floor.point1.gap", "floor.point2.force"} <= {*names}
     assert worst_of(derivation) < 1
@@ -255,7 +255,7 @@ def test_a_spring_between_links_pulls_along_the_line(file: Path) -> None:
     arm = model.mechanics
     ends = (arm.point("l1", (0, 0.3, 0)), arm.point("tool", FOOT))
     model.add(SpringDamper("rope", ends, stiffness=90.0, damping=2.0, rest=0.3))
-    f = pipeline.right_hand_side(pipeline.derive(model))
+    f = pipeline.right_hand_side(pipeline.derive(model, method="recursive-composite"))
     asked = {
         "inputs": "none",
         "friction": "ignore",
@@ -265,7 +265,7 @@ def test_a_spring_between_links_pulls_along_the_line(file: Path) -> None:
             {"frame": "tool", "of": ["position", "velocity"], "offset": FOOT},
         ],
     }
-    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked))
+    g = pipeline.right_hand_side(pipeline.derive(file, arguments=asked, method="recursive-composite"))
     x = np.random.default_rng(3).uniform(-1, 1, 6)
     p, v, q, w = g.outputs(0.0, x)[-12:].reshape(4, 3)
     way, length = q - p, np.linalg.norm(q - p)

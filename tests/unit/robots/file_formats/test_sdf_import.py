@@ -53,7 +53,7 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pipeline.Deriva
     """The arm's file, and what was derived of it."""
     file = tmp_path_factory.mktemp("arm") / "robot.sdf"
     file.write_text(ARM)
-    return file, pipeline.derive(file)
+    return file, pipeline.derive(file, method="recursive-composite")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypa
     file, other = tmp_path / "robot.sdf", tmp_path / "twin.xml"
     file.write_text(ARM)
     other.write_text(twin())
-    derivation = pipeline.derive(file, arguments={"outputs": "tip"})
+    derivation = pipeline.derive(file, arguments={"outputs": "tip"}, method="recursive-composite")
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     reading = MujocoEquations(other, [])
     made = independent_robot_accelerations._IndependentRobotAccelerations(d, d.mechanics, reading, ()).sample_all()
@@ -182,7 +182,7 @@ def test_a_link_without_inertial_weighs_what_sdf_says(tmp_path: Path) -> None:
     )
     hinges = [hinge.format(*ends) for ends in (("x", "world", "b"), ("y", "b", "c"))]
     path.write_text(model('<link name="b"><pose>0 0 1 0 0 0</pose></link>', heavy, *hinges))
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     rates = pipeline.right_hand_side(derivation)(0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0])
     assert rates[2:] == pytest.approx([1.932702151565161, -1.932702151565161], rel=1e-12)
     assert any("link b has no <inertial>" in note for note in derivation.checked.mechanics.notes)
@@ -214,7 +214,7 @@ def test_axes_are_along_the_model_before_version_1_5(
         hinge.format("y", "a", "b", "0 1 1"),
     )
     path.write_text(text.replace('"1.9"', f'"{version}"'))
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     rates = pipeline.right_hand_side(derivation)(0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0])
     assert rates[2:] == pytest.approx(expected, rel=1e-11)
     assert worst_of(derivation) < 1.0
@@ -237,7 +237,9 @@ def test_rotors_in_drakes_words_are_felt_at_their_joints(tmp_path: Path) -> None
         slide.replace("</joint>", rotor.format(0.3, "")),
     )
     path.write_text(text.replace("<sdf", '<sdf xmlns:drake="http://drake.mit.edu"'))
-    rates = pipeline.right_hand_side(pipeline.derive(path))(0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0])
+    rates = pipeline.right_hand_side(pipeline.derive(path, method="recursive-composite"))(
+        0.0, [0.3, 0.5, 0.1, 0.2], [0.0, 0.0]
+    )
     assert rates[2:] == pytest.approx((4.584774662620683, -3.721667728427285), rel=1e-11)
     assert worst_against_second_reading(path) < 1.0
 
@@ -313,7 +315,7 @@ def test_a_ball_has_the_damping_of_its_axis(tmp_path: Path) -> None:
             '<effort>5</effort></limit><mimic joint="hinge"/></axis>',
         )
     )
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     values = {p.name: p.value for p in derivation.checked.parameters}
     assert values["free.damping"] == 0.5
     f = pipeline.right_hand_side(derivation)
@@ -339,7 +341,7 @@ def test_a_frame_attached_to_the_model_hangs_on_its_canonical_link(tmp_path: Pat
     for word in ("", 'attached_to="__model__"', 'attached_to="a"'):
         path = tmp_path / "robot.sdf"
         path.write_text(model(TWO, HINGE, f'<frame name="tip" {word}><pose>0.1 0.2 0.3 0.4 0 0</pose></frame>'))
-        robot = pipeline.derive(path).checked.mechanics.description
+        robot = pipeline.derive(path, method="recursive-composite").checked.mechanics.description
         held = next(joint for joint in robot.joints if joint.child == "tip")
         found.append((held.parent, *held.origin.position.round(12)))
     assert found[0] == found[1] == found[2] == ("a", 0.1, 0.2, 0.3)

@@ -40,7 +40,7 @@ def write_world(path: Path, *include: str) -> Path:
 
 def rates_of(path: Path) -> list[float]:
     """x' at one state that is no rest."""
-    f = pipeline.right_hand_side(pipeline.derive(path))
+    f = pipeline.right_hand_side(pipeline.derive(path, method="recursive-composite"))
     state = np.array(f.x0) + 0.1 * np.sin(np.arange(len(f.x0)))
     return list(f(0.0, state))
 
@@ -57,7 +57,7 @@ def test_an_included_model_moves_as_the_one_written_in_place(tmp_path: Path) -> 
     included = write_world(tmp_path / "a.sdf", "<uri>models/arm</uri>", "<name>b</name>", OTHER_POSE)
     in_place = tmp_path / "b.sdf"
     in_place.write_text(WORLD.format(MODEL.replace(OWN_POSE, OTHER_POSE)))
-    derivation = pipeline.derive(included)
+    derivation = pipeline.derive(included, method="recursive-composite")
     assert derivation.checked.mechanics.description.name == "b"
     assert worst_of(derivation) < 1.0
     assert rates_of(included) == rates_of(in_place)
@@ -71,7 +71,7 @@ def test_a_placement_frame_has_the_pose(tmp_path: Path) -> None:
     write_model(tmp_path / "arm", MODEL.replace(OWN_POSE, OWN_POSE + foot))
     frame = "<placement_frame>foot</placement_frame>"
     included = write_world(tmp_path / "a.sdf", "<uri>model://arm</uri>", "<pose>0 0 1 0.3 0 0</pose>", frame)
-    derivation = pipeline.derive(included)
+    derivation = pipeline.derive(included, method="recursive-composite")
     gravity = np.array(derivation.checked.mechanics.description.gravity)
     turn = np.array([[1, 0, 0], [0, np.cos(0.3), -np.sin(0.3)], [0, np.sin(0.3), np.cos(0.3)]])
     back = np.array([[np.cos(0.5), 0, -np.sin(0.5)], [0, 1, 0], [np.sin(0.5), 0, np.cos(0.5)]])  # foot's axes in base's
@@ -87,7 +87,7 @@ def test_axes_are_those_of_the_included_files_version(tmp_path: Path) -> None:
     in_place = tmp_path / "b.sdf"
     in_place.write_text(WORLD.format(MODEL.replace('expressed_in="l1"', "")).replace("1.9", "1.4"))
     assert rates_of(included) == rates_of(in_place)
-    assert worst_of(pipeline.derive(included)) < 1.0
+    assert worst_of(pipeline.derive(included, method="recursive-composite")) < 1.0
     in_place.write_text(in_place.read_text().replace("1.4", "1.9"))
     assert rates_of(included) != rates_of(in_place)
 
@@ -106,7 +106,7 @@ def test_models_are_found_where_gazebo_finds_them(
     path.write_text(path.read_text().replace("</world>", f"{others}</world>"))
     assert "includes model://arm, which is not there" in faults_of(path)
     monkeypatch.setenv(variable, str(tmp_path / "far"))
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     assert worst_of(derivation) < 1.0
     shapes = derivation.checked.mechanics.description.links[0].shapes
     assert [shape.mesh for shape in shapes if shape.mesh] == ["package://arm/part.stl"]
@@ -130,7 +130,9 @@ def test_both_imports_choose_the_same_file_of_a_folder(tmp_path: Path, config: s
     if config is None or "arm.sdf" not in config:
         (folder / "arm.sdf").rename(folder / "model.sdf")
     (folder / "model.config").write_text(config) if config else (folder / "model.config").unlink()
-    derivation = pipeline.derive(write_world(folder / "world.sdf", "<uri>model://arm</uri>"))  # in the model's folder
+    derivation = pipeline.derive(
+        write_world(folder / "world.sdf", "<uri>model://arm</uri>"), method="recursive-composite"
+    )  # in the model's folder
     assert worst_of(derivation) < 1.0
     for file in folder.glob("*.sdf"):
         file.unlink() if file.name != "world.sdf" else None

@@ -53,7 +53,7 @@ def write(path: Path, *parts: str) -> Path:
 
 def accelerations_of(path: Path) -> np.ndarray:
     """u' of the four joints, sorted, at one state with a value for each that its place in the file decides."""
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     f = pipeline.right_hand_side(derivation)
     values = {"rail": 0.1, "shoulder": 0.2, "elbow": 0.3, "grip": 0.4}
     names = [re.sub(r"arm_|\.(position|angle)", "", q.name) for q in derivation.checked.coordinates]
@@ -66,7 +66,7 @@ def test_a_model_in_a_model_moves_as_written_by_hand(tmp_path: Path) -> None:
     nested = write(tmp_path / "nested.sdf", CART, NESTED, SHOULDER)
     by_hand = write(tmp_path / "by_hand.sdf", CART, BY_HAND, SHOULDER)
     assert accelerations_of(nested) == pytest.approx(accelerations_of(by_hand), rel=1e-12)
-    derivation = pipeline.derive(nested)
+    derivation = pipeline.derive(nested, method="recursive-composite")
     compared = list(compare_joint_declarations_with_file(derivation.checked))
     assert ("joint arm::elbow: damping", True) in compared
     assert all(is_equal for _, is_equal in compared)
@@ -93,7 +93,7 @@ def test_all_that_moves_a_model_moves_it_inside_two_others(tmp_path: Path, versi
     for name, content in (("alone", text), ("nested", nested)):
         path = tmp_path / f"{name}.sdf"
         path.write_text(content)
-        derivation = pipeline.derive(path)
+        derivation = pipeline.derive(path, method="recursive-composite")
         f = pipeline.right_hand_side(derivation)
         rates.append(f(0.0, np.array(f.x0) + 0.1 * np.sin(np.arange(len(f.x0)))))
         assert worst_of(derivation) < 1.0
@@ -112,7 +112,7 @@ def test_included_models_are_nested_or_merged(tmp_path: Path, merge: str) -> Non
     path = write(tmp_path / "a.sdf", CART, include, shoulder)
     by_hand = write(tmp_path / "by_hand.sdf", CART, BY_HAND, SHOULDER)
     assert accelerations_of(path) == pytest.approx(accelerations_of(by_hand), rel=1e-12)
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     names = {joint.name for joint in derivation.checked.mechanics.description.joints}
     assert ("elbow" if merge else "arm::elbow") in names
     assert worst_of(derivation) < 1.0
@@ -125,7 +125,7 @@ def test_models_stand_in_models_of_models(tmp_path: Path) -> None:
     middle = f'<model name="middle"><pose>0 0 0.1 0.2 0 0</pose>{inner}</model>'
     shoulder = SHOULDER.replace(">arm<", ">middle<").replace('"arm"', '"middle::arm"')
     path = write(tmp_path / "a.sdf", CART, middle, shoulder)
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     links = {link.name for link in derivation.checked.mechanics.description.links}
     assert {"cart", "middle", "middle::arm", "middle::arm::tool"} <= links
     assert worst_of(derivation) < 1.0
@@ -142,7 +142,7 @@ def test_a_placement_frame_of_an_inner_model_has_its_pose(tmp_path: Path) -> Non
     plain = f'<model name="arm" canonical_link="root"><pose relative_to="mount"/>{flat}</model>'
     path, other = write(tmp_path / "a.sdf", CART, placed, SHOULDER), write(tmp_path / "b.sdf", CART, plain, SHOULDER)
     assert accelerations_of(path) == pytest.approx(accelerations_of(other), rel=1e-11)
-    derivation = pipeline.derive(path)
+    derivation = pipeline.derive(path, method="recursive-composite")
     assert worst_of(derivation) < 1.0
     write(path, CART, placed.replace('frame="tool"', 'frame="tip"'), SHOULDER)
     assert worst_of(derivation) > 100
@@ -153,7 +153,7 @@ def test_placement_frames_stand_in_each_other(tmp_path: Path) -> None:
     inner = inner.replace('name="arm"', 'name="arm" placement_frame="finger"')
     middle = f'<model name="middle" placement_frame="arm::tool">{POSE}{inner}</model>'
     shoulder = SHOULDER.replace(">arm<", ">middle<").replace('"arm"', '"middle::arm"')
-    derivation = pipeline.derive(write(tmp_path / "a.sdf", CART, middle, shoulder))
+    derivation = pipeline.derive(write(tmp_path / "a.sdf", CART, middle, shoulder), method="recursive-composite")
     assert worst_of(derivation) < 1.0
     write(tmp_path / "a.sdf", CART, middle.replace('"arm::tool"', '"arm::grip"'), shoulder)
     assert worst_of(derivation) < 1.0  # the joint stands in the tool's frame

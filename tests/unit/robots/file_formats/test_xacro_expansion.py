@@ -57,7 +57,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("package")
 def test_macros_are_expanded_for_both_imports(file: Path) -> None:
-    derivation = pipeline.derive(file)
+    derivation = pipeline.derive(file, method="recursive-composite")
     (body,) = derivation.mechanism.bodies
     assert float(body.mass) == 2.5
     assert next(p.value for p in derivation.checked.parameters if p.name == "j1.damping") == 0.3
@@ -96,7 +96,7 @@ def test_the_package_itself_finds_macros_in_named_folders(tmp_path: Path, monkey
     path.write_text(text.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" '))
     with pytest.raises(ModelError, match="numbers"):
         pipeline.derive(path)
-    derivation = pipeline.derive(path, arguments={"packages": {"numbers": "../far"}})
+    derivation = pipeline.derive(path, arguments={"packages": {"numbers": "../far"}}, method="recursive-composite")
     (body,) = derivation.mechanism.bodies
     assert float(body.mass) == 2.5
     assert "--package nowhere=DIR" in " ".join(derivation.checked.mechanics.notes)

@@ -43,7 +43,7 @@ def bending(tmp_path_factory: pytest.TempPathFactory) -> pipeline.DerivationResu
     """The arm whose forearm is the beam."""
     path = tmp_path_factory.mktemp("bending") / "arm.urdf"
     path.write_text(ARM)
-    return pipeline.derive(path, arguments={"flexible": {"forearm": BEAM}})
+    return pipeline.derive(path, arguments={"flexible": {"forearm": BEAM}}, method="recursive-composite")
 
 
 def elastic_arrays(seed: int = 1, n: int = 8) -> dict[str, np.ndarray]:
@@ -71,7 +71,9 @@ def elastic_arrays(seed: int = 1, n: int = 8) -> dict[str, np.ndarray]:
 )
 def test_accelerations_are_those_of_all_nodes(arm: Path, more: dict[str, object]) -> None:
     """Of the FMU's equations, at random states, with the full mass matrix of the nodes in an import of its own."""
-    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": BEAM}, "start": START} | more)
+    derivation = pipeline.derive(
+        arm, arguments={"flexible": {"forearm": BEAM}, "start": START} | more, method="recursive-composite"
+    )
     assert worst_of(derivation) < 1
     for link in derivation.checked.mechanics.flexible:
         assert max(compute_nodal_inertia_errors(derivation.checked, derivation.mechanism, link.body))[0] < 1
@@ -80,7 +82,7 @@ def test_accelerations_are_those_of_all_nodes(arm: Path, more: dict[str, object]
 def test_arrays_with_everything_move_as_their_nodes_do(arm: Path) -> None:
     np.savez(arm.parent / "forearm.npz", **elastic_arrays(), faces=[[0, 1, 2], [2, 3, 4]])
     table = {"file": "forearm.npz", "offset": [0.01, 0.02, 0.0], "rpy": [0.1, 0.2, 0.3], "nodes": {"wrist": 7}}
-    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": table}})
+    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": table}}, method="recursive-composite")
     assert worst_of(derivation) < 1
     (link,) = derivation.checked.mechanics.flexible
     assert link.nodes["wrist"] == 7
@@ -93,7 +95,7 @@ def test_a_file_of_standard_input_data_moves_as_its_nodes_do(arm: Path) -> None:
     body = FlexibleBody("forearm", **data, **rotations)
     (arm.parent / "forearm.SID_FEM").write_text(sid_text(body, {"3": 3, "5": 5}))
     table = {"file": "forearm.SID_FEM", "nodes": {"wrist": "3", "mount": "5"}}
-    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": table}})
+    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": table}}, method="recursive-composite")
     assert worst_of(derivation) < 1
 
 
@@ -114,7 +116,10 @@ def test_another_format_gives_the_same_arm(arm: Path) -> None:
     arm.write_text(ARM.replace('rpy="0.3 0 0.2"', 'rpy="0.3 0 0"'))
     other = arm.with_suffix(".xml")
     other.write_text(MJCF)
-    first, second = (pipeline.rhs(path, arguments={"flexible": {"forearm": BEAM}}) for path in (arm, other))
+    first, second = (
+        pipeline.rhs(path, arguments={"flexible": {"forearm": BEAM}}, method="recursive-composite")
+        for path in (arm, other)
+    )
     x, tau = 0.05 * np.random.default_rng(1).normal(size=12), [0.3, -0.2, 0.1]
     assert second(0.0, x, tau) == pytest.approx(first(0.0, x, tau), rel=1e-11)
 
@@ -150,7 +155,7 @@ def test_an_sdf_file_gives_the_same_arm_and_has_an_import_of_its_own(
 ) -> None:
     other = arm.with_suffix(".sdf")
     other.write_text(SDF)
-    derivation = pipeline.derive(other, arguments={"flexible": {"forearm": BEAM}})
+    derivation = pipeline.derive(other, arguments={"flexible": {"forearm": BEAM}}, method="recursive-composite")
     assert worst_of(derivation) < 1
     first, second = (pipeline.right_hand_side(each) for each in (bending, derivation))
     x, tau = 0.05 * np.random.default_rng(1).normal(size=12), [0.3, -0.2, 0.1]
@@ -160,7 +165,7 @@ def test_an_sdf_file_gives_the_same_arm_and_has_an_import_of_its_own(
 def test_mujoco_is_no_import_of_links_that_bend_and_says_so(arm: Path) -> None:
     other = arm.with_suffix(".xml")
     other.write_text(MJCF)
-    derivation = pipeline.derive(other, arguments={"flexible": {"forearm": BEAM}})
+    derivation = pipeline.derive(other, arguments={"flexible": {"forearm": BEAM}}, method="recursive-composite")
     made = sample_independent_robot_accelerations(derivation.checked)
     assert made.missing == {INDEPENDENT_IMPORT: "MuJoCo has no links that bend as these do"}
     (link,) = derivation.checked.mechanics.flexible
@@ -196,6 +201,7 @@ def test_a_loop_with_a_link_that_bends_moves_as_its_nodes_do(tmp_path: Path) -> 
             "start": {"pin0": -1.2, "pin1": float(second), "pin2": float(third)},
             "flexible": {"bar1": BEAM | {"modes": {"bending_z": 1}}},
         },
+        method="recursive-composite",
     )
     assert worst_of(derivation) < 1
     (link,) = derivation.checked.mechanics.flexible
@@ -247,7 +253,7 @@ def test_quantities_have_rows_for_modes(arm: Path, method: str) -> None:
 
 
 def test_the_import_of_its_own_finds_what_is_wrong(arm: Path) -> None:
-    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": BEAM}})
+    derivation = pipeline.derive(arm, arguments={"flexible": {"forearm": BEAM}}, method="recursive-composite")
     assert worst_of(derivation) < 1
     (link,) = derivation.checked.mechanics.flexible
     data = link.body.data
@@ -311,7 +317,7 @@ def rotation(roll: float, pitch: float, yaw: float) -> sm.Matrix:
 
 
 def test_accelerations_are_those_of_the_same_arm_by_joints(bending: pipeline.DerivationResult) -> None:
-    by_file, by_joints = pipeline.right_hand_side(bending), pipeline.rhs(arm_of_joints())
+    by_file, by_joints = pipeline.right_hand_side(bending), pipeline.rhs(arm_of_joints(), method="recursive-composite")
     assert by_file.states == by_joints.states
     random = np.random.default_rng(4)
     scale = np.array([1, 1, 1, 0.05, 0.02, 0.05, 2, 2, 2, 0.5, 0.5, 0.5])
@@ -322,7 +328,7 @@ def test_accelerations_are_those_of_the_same_arm_by_joints(bending: pipeline.Der
 
 def motion(path: Path, arguments: dict[str, object]) -> np.ndarray:
     """Angles of the three joints after 0.3 s under gravity."""
-    f = pipeline.rhs(path, arguments={"start": START} | arguments)
+    f = pipeline.rhs(path, arguments={"start": START} | arguments, method="recursive-composite")
     start = np.zeros(len(f.states))
     start[:3] = list(START.values())
     return solve_ivp(lambda t, x: f(t, x, np.zeros(3)), (0, 0.3), start, method="Radau", rtol=1e-11, atol=1e-13).y[
@@ -370,7 +376,7 @@ def test_fast_modes_take_an_implicit_solver(arm: Path) -> None:
 
 def test_the_picture_bends(arm: Path) -> None:
     model = pipeline.Model.from_urdf(arm, flexible={"forearm": BEAM | {"scale": 5.0}})
-    derivation = pipeline.derive(model)
+    derivation = pipeline.derive(model, method="recursive-composite")
     (bending,) = derivation.mechanism.appearance.bendings
     assert bending.scale == 5.0
     assert np.ptp(bending.vertices, axis=0) == pytest.approx([0.7, 0.02, 0.03], rel=1e-12)

@@ -21,6 +21,7 @@ from mb2fmu.errors import MechanismError
 from mb2fmu.model import check_model
 from mb2fmu.robots.tree import link_motion_expressions, mechanism_from_robot, robot_contacts
 from mb2fmu.validation.independent_import.independent_robot_accelerations import sample_independent_robot_accelerations
+from mb2fmu.validation.source_checks import source_acceleration_samples
 
 LIMIT = '<limit lower="-9" upper="9" effort="50" velocity="90"/>'
 ARM = robot(
@@ -132,8 +133,10 @@ def test_a_latch_holds_a_point_in_the_world(tmp_path: Path) -> None:
 
 def worst_of_events(model: pipeline.Model) -> tuple[float, str]:
     """Largest error over its bound of what was imported of contacts and latches, by the independent import."""
-    derivation = pipeline.derive(model)
-    made = sample_independent_robot_accelerations(derivation.checked, derivation.mechanism)
+    derivation = pipeline.derive(model, method="recursive-composite")
+    with pytest.MonkeyPatch.context() as fewer:
+        fewer.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 6)
+        made = sample_independent_robot_accelerations(derivation.checked, derivation.mechanism)
     assert not made.left_out
     assert not made.missing  # x' is compared, too, where the contacts are open
     return max(made.events)
@@ -150,7 +153,7 @@ def test_the_slip_of_a_foot_is_what_the_file_says(tmp_path: Path) -> None:
     assert worst_of_events(hopper(tmp_path))[0] < 1.0
 
 
-@pytest.mark.parametrize("what", ["ball", *by_night("floor", "latch")])
+@pytest.mark.parametrize("what", ["floor", *by_night("ball", "latch")])
 def test_another_point_is_seen(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the FMU and its reference a hundredth of a millimetre beside the point that the model names."""
     whole = robot_contacts.write_out_link_motion
@@ -162,7 +165,7 @@ def test_another_point_is_seen(tmp_path: Path, what: str, monkeypatch: pytest.Mo
     assert worst_of_events(model_of(tmp_path, what))[0] > 1e3
 
 
-@pytest.mark.parametrize("what", ["latch", *by_night("floor", "ball")])
+@pytest.mark.parametrize("what", ["floor", *by_night("latch", "ball")])
 def test_a_turn_the_other_way_is_seen(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def turned_back(frame: Any, vector: Any) -> Any:
         x, y, z = frame.rotation.T * sm.Matrix(vector)

@@ -33,7 +33,7 @@ SPRINGS = """<mujoco>
 
 def efforts(path: Path, motion: dict[str, tuple[float, float, float]], **settings: object) -> dict[str, float]:
     """Joint → effort, of joint → position, speed, acceleration."""
-    derivation = pipeline.derive(path, arguments={"role": "inverse-dynamics", **settings})
+    derivation = pipeline.derive(path, arguments={"role": "inverse-dynamics", **settings}, method="recursive-composite")
     assert not derivation.equations.states
     f = pipeline.right_hand_side(derivation)
     places = {"angle": 0, "position": 0, "speed": 1, "acceleration": 2}
@@ -76,7 +76,7 @@ def test_efforts_are_held_against_a_second_reading(tmp_path: Path, content: str)
     path, right = tmp_path / content, ARM.replace("</robot>", GEAR) if content.endswith("urdf") else SPRINGS
     path.write_text(right)
     arguments = {"role": "inverse-dynamics", "name": "control"}
-    derivation = pipeline.derive(path, arguments=arguments)
+    derivation = pipeline.derive(path, arguments=arguments, method="recursive-composite")
     unit = pipeline.export(path, tmp_path, arguments=arguments).path
     for text, verdict in (
         (right, "passed"),
@@ -107,7 +107,7 @@ def test_ranges_are_bounds_of_the_positions_that_go_in(tmp_path: Path) -> None:
     """And the default experiment stays within them."""
     path = tmp_path / "arm.urdf"
     path.write_text(ARM.replace('lower="-2" upper="2"', 'lower="-0.01" upper="2"'))
-    definition = pipeline.derive(path, arguments={"role": "inverse-dynamics"}).checked
+    definition = pipeline.derive(path, arguments={"role": "inverse-dynamics"}, method="recursive-composite").checked
     bounds = {i.name: (i.minimum, i.maximum) for i in definition.inputs}
     assert bounds["j1.angle"] == (-0.01, 2.0)
     assert bounds["j1.acceleration"] == (None, None)

@@ -90,7 +90,7 @@ def state(random: np.random.Generator, model: pin.Model, floating: bool) -> tupl
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_accelerations_are_those_of_pinocchio(file: Path, base: str) -> None:
     """At 200 states, within 1e-10 of the largest; mimics are free, which its articulated bodies leave out."""
-    derivation = pipeline.derive(file, arguments={"base": base, "mimic": "free"})
+    derivation = pipeline.derive(file, arguments={"base": base, "mimic": "free"}, method="recursive-composite")
     f = pipeline.right_hand_side(derivation)
     assert [item.name for item in derivation.definition.inputs][-9:] == INPUTS
     floating = base == "floating"
@@ -111,7 +111,7 @@ def test_accelerations_are_those_of_pinocchio(file: Path, base: str) -> None:
 def test_efforts_of_a_motion_overcome_the_loads(file: Path, way: str) -> None:
     """``--with`` and ``--as inverse-dynamics`` against ``rnea`` with external forces."""
     asked: dict[str, Any] = {"quantities": "inverse-dynamics"} if way == "plant" else {"role": way}
-    derivation = pipeline.derive(file, arguments={"mimic": "free", **asked})
+    derivation = pipeline.derive(file, arguments={"mimic": "free", **asked}, method="recursive-composite")
     f, inputs = pipeline.right_hand_side(derivation), [item.name for item in derivation.definition.inputs]
     model = pin.buildModelFromUrdf(str(file))
     data, random = model.createData(), np.random.default_rng(6)
@@ -140,7 +140,7 @@ def test_a_force_where_two_links_meet_acts_on_the_one_that_is_named(file: Path, 
     """The origin of l2 is a point of l1, too: joint j2 carries the force on l2 and none on l1."""
     offset = [0.1, 0.0, 0.3] if loaded == "l1" else [0.0, 0.0, 0.0]
     asked = {"mimic": "free", "reactions": "j2", "inputs": "none", "loads": [{"frame": loaded, "offset": offset}]}
-    derivation = pipeline.derive(file, arguments=asked)
+    derivation = pipeline.derive(file, arguments=asked, method="recursive-composite")
     f = pipeline.right_hand_side(derivation)
     model = pin.buildModelFromUrdf(str(file))
     data, random = model.createData(), np.random.default_rng(7)
@@ -179,9 +179,9 @@ def test_the_second_reading_knows_the_loads(tmp_path: Path, kind: str) -> None:
     path.write_text(text)
     if kind != "python":
         path.with_suffix(".toml").write_text(side)
-        assert worst_of(pipeline.derive(path, arguments=settings)) < 1
+        assert worst_of(pipeline.derive(path, arguments=settings, method="recursive-composite")) < 1
         return
-    assert worst_of(pipeline.derive(added(path))) < 1
+    assert worst_of(pipeline.derive(added(path), method="recursive-composite")) < 1
 
 
 def added(path: Path) -> pipeline.Model:
@@ -200,7 +200,7 @@ def added(path: Path) -> pipeline.Model:
 
 def test_a_load_that_is_read_wrongly_is_seen(file: Path) -> None:
     """The side file is read again: a wrong point, frame or axes in the unit is another load there."""
-    derivation = pipeline.derive(file)
+    derivation = pipeline.derive(file, method="recursive-composite")
     side = file.with_suffix(".toml")
     right = side.read_text()
     for old, new in (
@@ -223,7 +223,7 @@ def test_a_force_of_wrong_sign_is_seen(file: Path, monkeypatch: pytest.MonkeyPat
         return [type(first)(first.name, first.point, ((frame, (-x, y, z)),), first.body), *rest]
 
     monkeypatch.setattr(mechanism_from_robot, "read_link_loads", turned)
-    assert worst_of(pipeline.derive(file)) > 1e6
+    assert worst_of(pipeline.derive(file, method="recursive-composite")) > 1e6
 
 
 def test_all_faults_are_reported_at_once(file: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_side_file_with_faults_tells_them_at_once(file: Path) -> None:
 
 
 def test_arrays_of_loads(file: Path) -> None:
-    d = pipeline.derive(file, arguments={"arrays": True})
+    d = pipeline.derive(file, arguments={"arrays": True}, method="recursive-composite")
     arrays = {array.name: tuple(array.elements) for array in d.definition.arrays}
     assert arrays["tool.force"] == ("tool.force.x", "tool.force.y", "tool.force.z")
     assert arrays["push.force"] == ("push.force.x", "push.force.y", "push.force.z")

@@ -54,7 +54,7 @@ def test_the_reference_has_its_own(tmp_path: Path) -> None:
     """Of a robot that flies: a force that is a hundredth off in one of both is seen by the other."""
     path = tmp_path / "robot.urdf"
     path.write_text(FLYING)
-    derivation = pipeline.derive(path, arguments={"base": "floating", "reactions": "h,s"})
+    derivation = pipeline.derive(path, arguments={"base": "floating", "reactions": "h,s"}, method="recursive-composite")
     mechanism, random = derivation.mechanism, np.random.default_rng(2)
     numbers = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     e = random.normal(size=4)

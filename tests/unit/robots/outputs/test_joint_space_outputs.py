@@ -85,7 +85,7 @@ def test_springs_and_tendons_count_and_actuators_do_not(tmp_path: Path) -> None:
     data, random = mujoco.MjData(model), np.random.default_rng(6)
     data.qpos[:], data.qvel[:], data.qacc[:] = random.normal(size=(3, 3))
     mujoco.mj_inverse(model, data)
-    derivation = pipeline.derive(path, arguments={"quantities": ALL})
+    derivation = pipeline.derive(path, arguments={"quantities": ALL}, method="recursive-composite")
     found = evaluate_outputs(derivation, [*data.qpos, *data.qvel], [*data.qacc])
     expected = data.qfrc_inverse.tolist()
     assert [found[f"{n}.required_effort"] for n in ("h", "s", "g")] == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -97,7 +97,7 @@ def test_the_reference_has_its_own(tmp_path: Path, base: str) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(ARM if base == "fixed" else FLYING)
     quantities = [*ALL, f"jacobian:{'tool' if base == 'fixed' else 'b'}"]
-    derivation = pipeline.derive(path, arguments={"base": base, "quantities": quantities})
+    derivation = pipeline.derive(path, arguments={"base": base, "quantities": quantities}, method="recursive-composite")
     mechanism = derivation.mechanism
     numbers = [NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))]
     if base == "fixed":

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 from mechanisms import Evaluated, mechanism_of, model_of, pendulum_with_reactions, random_states
+from representatives import by_night
 from sympy.physics import mechanics as me
 
 from mb2fmu import Model, Parts
@@ -56,7 +57,7 @@ def _spinning_arm() -> Model:
     return model
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+@pytest.mark.parametrize("method", ["lagrange", *by_night("kane", "tmt")])
 def test_a_pendulums_rod(method):
     """Closed form: along the rod m l u² + m g cos q, across it nothing for a point mass."""
     q, u = me.dynamicsymbols("q u")
@@ -193,7 +194,7 @@ def _sled(**more: object) -> tuple[Model, sm.Expr]:
     return model, row
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+@pytest.mark.parametrize("method", ["kane", *by_night("tmt", "lagrange")])
 def test_the_force_on_a_blade(method):
     """Without acts the reaction is the force of the blade, minus the multiplier."""
     model, _ = _sled()
@@ -258,7 +259,7 @@ def test_a_lagrangian_with_a_constraint(bodies):
         assert ours.output("blade", same) == pytest.approx(theirs.output("blade", state), rel=1e-10)
 
 
-@pytest.mark.parametrize("method", ["kane", "recursive-composite", "recursive-articulated"])
+@pytest.mark.parametrize("method", ["kane", "recursive-composite", *by_night("recursive-articulated")])
 def test_momenta(method):
     """The moment of momentum about the pin, m l² u, and the sum over a chain, by differences of T."""
     model = _spinning_arm()
