@@ -457,7 +457,7 @@ class NumericKaneEquations:
         )
         stepped_values = self.step_along_motion(values)
         values_along = self._evaluate_expressions(stepped_values, complex, count)
-        gamma = rows.velocity_constraint_rows(stepped_values, count, 1)[..., 0].imag / _COMPLEX_STEP
+        gamma = rows.velocity_constraint_rows(stepped_values, count).T.imag / _COMPLEX_STEP
         return self._solve_motion(
             values, (K, k0, A, b, gamma), (J, W), values_along, self._compute_velocities(values_along)
         )
