@@ -260,9 +260,8 @@ def form_fmu_interface(
     faults = [*_shape_faults(definition, equations, program), *_experiment_faults(definition.experiment, target)]
     if faults:
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
-    native = target.backend == "native"
+    native, describer = target.backend == "native", _FmuVariableDescriber(definition, equations, program)
     solver = _choose_solver_settings(definition.experiment, target)
-    describer = _FmuVariableDescriber(definition, equations, program)
     variables = tuple(describer.variables(1 if target.fmi == "3" else 0))
     types: tuple[TypeDefinition, ...] = ()
     if native:
@@ -512,11 +511,8 @@ class _FmuVariableDescriber:
 
     def _all_dependencies(self) -> dict[str, list[tuple[VariableDependency, ...]]]:
         """Return the dependencies of each entry point's results; equal ones are one object."""
-        entries = [
-            name
-            for name in ("initialize", "surfaces", "equations", *get_args(VariableSource))
-            if name in self._program.entries
-        ]
+        names = ("initialize", "surfaces", "equations", *get_args(VariableSource))
+        entries = [name for name in names if name in self._program.entries]
         found = find_all_result_dependencies(self._program, entries, self._fixed)
         self.force_dependencies = found.pop("equations", ())
         lists = {id(each): each for several in found.values() for each in several}
