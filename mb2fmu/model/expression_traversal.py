@@ -72,16 +72,16 @@ def extract_repeated_subexpressions(
     return named, [written[expression] for expression in expressions]
 
 
-def rename_symbols(expression: sm.Expr, names: Mapping[sm.Symbol, sm.Symbol]) -> sm.Expr:
-    """Return an expression in other symbols, which are not in it; terms and factors stay where they are.
+def rename_symbols(expressions: Sequence[sm.Expr], names: Mapping[sm.Symbol, sm.Symbol]) -> list[sm.Expr]:
+    """Return expressions in other symbols, which are not in them; terms and factors stay where they are.
 
     ``xreplace`` forms each sum and product anew, and SymPy asks again what it knew of them.
     """
     renamed: dict[sm.Basic, sm.Basic] = {}
-    for node in iterate_distinct_subexpressions([expression]):
+    for node in iterate_distinct_subexpressions(expressions):
         parts = tuple(renamed[part] for part in node.args)
         renamed[node] = names[node] if node in names else _replace_parts(node, parts)
-    return renamed[expression]
+    return [renamed[expression] for expression in expressions]
 
 
 def drop_terms_with_symbols(expression: sm.Expr, symbols: Collection[sm.Symbol]) -> sm.Expr:

@@ -10,6 +10,7 @@ step leaves that part of the last one. So λ lies in the space of the eigenvalue
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 import sympy as sm
 
@@ -64,7 +65,9 @@ class PositionProjection:
         self._rows = tuple(rows)
         self._far = free is not None
         moving = set(q if free is None else free)
-        self._jacobian = [[row.diff(symbol) if symbol in moving else sm.S.Zero for symbol in q] for row in phi]
+        self._jacobian = [
+            [_differentiate(row, symbol) if symbol in moving else sm.S.Zero for symbol in q] for row in phi
+        ]
         free = set().union(*(row.free_symbols for row in phi)) - set(q)
         self._others: tuple[sm.Symbol, ...] = tuple(sorted(free, key=lambda s: s.name))
         self._name = name
@@ -78,7 +81,7 @@ class PositionProjection:
         at_x = dict(zip(self._q, x, strict=True))
         sizes = [compute_magnitude_sum_bound(row) for row in self._phi]
         entries = [e for row in self._jacobian for e in row]
-        return [*x, *self._others, *(rename_symbols(each, at_x) for each in (*entries, *sizes))]
+        return [*x, *self._others, *rename_symbols((*entries, *sizes), at_x)]
 
     def project(self, nodes: Sequence[int]) -> list[int]:
         """Return the projected coordinates."""
@@ -164,6 +167,12 @@ class PositionProjection:
         b.entry("jacobian", [f"{a} {c}" for a in labels for c in labels], [b.neg(e) for row in slopes for e in row])
         b.entry("regularization", labels, [b.neg(e) for e in system.regularization()])
         return b.build()
+
+
+@lru_cache(1024)  # the start values are solved for on the rows on which the states are held
+def _differentiate(row: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
+    """Return the partial derivative of a row."""
+    return row.diff(symbol)
 
 
 def compute_magnitude_sum_bound(expression: sm.Expr) -> sm.Expr:

@@ -92,9 +92,17 @@ def find_dependencies_by_modular_arithmetic(
         results: Nodes.
         variables: Leaves, as operation and index.
     """
+    rows = _find_modular_dependencies(program, results, variables)
+    return np.ones((len(results), len(variables)), dtype=bool) if rows is None else rows
+
+
+def _find_modular_dependencies(
+    program: ScalarProgram, results: Sequence[int], variables: Sequence[tuple[Op, int]]
+) -> npt.NDArray[np.bool_] | None:
+    """Return the same; None where nothing is tried, or something is divided by zero."""
     wanted, _ = find_needed_nodes(program, results)
     if np.count_nonzero(wanted) * len(variables) > MAX_PARTIAL_DERIVATIVES:
-        return np.ones((len(results), len(variables)), dtype=bool)
+        return None
     n = len(variables)
     leaves = {
         variable: _ModularDualNumber(
@@ -106,7 +114,7 @@ def find_dependencies_by_modular_arithmetic(
     try:
         found = _ModularEvaluation(program, leaves, n).of(results)
     except ZeroDivisionError:  # by what is zero everywhere, or by chance at one of the points
-        return np.ones((len(results), len(variables)), dtype=bool)
+        return None
     rows = [found[node].partials.any(axis=0) | (not found[node].value.any()) for node in results]
     return np.array(rows, dtype=bool).reshape(len(results), n)
 
@@ -453,22 +461,33 @@ def find_all_result_dependencies(
         fixed_parameters: Indices of the parameters that are fixed; the others are tunable.
     """
     bits = _DependencyPropagation(program, fixed_parameters)
-    reads = bits.of(node for entry in entries for node in program.entries[entry].results)
+    every = [node for entry in entries for node in program.entries[entry].results]
+    reads = bits.of(every)
+
+    def list_read_leaves(nodes: Iterable[int]) -> list[tuple[Op, int]]:
+        union = _unite_variable_sets(reads[node] for node in nodes).any
+        return [(_GROUP_OPERATIONS[g], index) for i, (g, index) in enumerate(bits.variables) if union >> i & 1]
+
     found: dict[str, tuple[tuple[ResultDependency, ...], ...]] = {}
+    leaves, first = list_read_leaves(every), 0
+    rows_of_all = _find_modular_dependencies(program, every, leaves)
     for entry in entries:
         results = program.entries[entry].results
-        union = _unite_variable_sets(reads[node] for node in results).any
-        read = [variable for i, variable in enumerate(bits.variables) if union >> i & 1]
-        column = {variable: i for i, variable in enumerate(read)}
-        rows = find_dependencies_by_modular_arithmetic(
-            program, results, [(_GROUP_OPERATIONS[group], index) for group, index in read]
-        )
+        if rows_of_all is not None:
+            rows = rows_of_all[first : first + len(results)]
+            first += len(results)
+        else:  # each alone may be short enough, or nowhere divide by zero
+            leaves = list_read_leaves(results)
+            rows = find_dependencies_by_modular_arithmetic(program, results, leaves)
+        column = {leaf: i for i, leaf in enumerate(leaves)}
         keys = [(reads[node], row.tobytes()) for node, row in zip(results, rows, strict=True)]
         lists: dict[tuple[_DependencyVariableSets, bytes], tuple[ResultDependency, ...]] = {}
         for key, row in zip(keys, rows, strict=True):
             if key not in lists:
                 lists[key] = tuple(
-                    each for each in bits.iterate_named_dependencies(key[0]) if row[column[each.group, each.index]]
+                    each
+                    for each in bits.iterate_named_dependencies(key[0])
+                    if row[column[_GROUP_OPERATIONS[each.group], each.index]]
                 )
         found[entry] = tuple(lists[key] for key in keys)
     return found

@@ -323,7 +323,7 @@ def group_statements_by_size(statements: Iterable[Statement], size: int) -> list
     parts: list[list[Statement]] = [[]]
     weight = 0
     for statement in statements:
-        added = count_statement_values([statement])
+        added = _count_values(statement)
         if parts[-1] and weight + added > size:
             parts.append([])
             weight = 0
@@ -334,7 +334,12 @@ def group_statements_by_size(statements: Iterable[Statement], size: int) -> list
 
 def count_statement_values(statements: Sequence[Statement]) -> int:
     """Count the values that statements define; a statement without any counts as one."""
-    return sum(max(1, len(statement.defines)) for statement in statements)
+    return sum(map(_count_values, statements))
+
+
+def _count_values(statement: Statement) -> int:
+    """Return the number of values of one statement, nearly always an operation's only one."""
+    return 1 if type(statement) is OperationStatement else max(1, len(statement.defines))
 
 
 def count_factor_doubles(kind: str, n: int) -> int:

@@ -260,15 +260,15 @@ def form_fmu_interface(
     faults = [*_shape_faults(definition, equations, program), *_experiment_faults(definition.experiment, target)]
     if faults:
         raise InterfaceError(f"{definition.name} cannot be described as an FMU:", faults)
-    native = target.backend == "native"
+    native, describer = target.backend == "native", _FmuVariableDescriber(definition, equations, program)
     solver = _choose_solver_settings(definition.experiment, target)
-    variables = tuple(_FmuVariableDescriber(definition, equations, program).variables(1 if target.fmi == "3" else 0))
+    variables = tuple(describer.variables(1 if target.fmi == "3" else 0))
     types: tuple[TypeDefinition, ...] = ()
     if native:
         variables, types = _declare_types(
             (*variables, *form_solver_parameters(variables, solver, definition.experiment.internal_step))
         )
-    found = form_fmu_terminals(definition, equations, program) if native else ()
+    found = form_fmu_terminals(definition, equations, program, describer.force_dependencies) if native else ()
     held = tuple(_declared_arrays(definition, variables)) if target.fmi == "3" and definition.arrays else ()
     interface = FmuInterface(
         model_name=definition.name,
@@ -511,10 +511,10 @@ class _FmuVariableDescriber:
 
     def _all_dependencies(self) -> dict[str, list[tuple[VariableDependency, ...]]]:
         """Return the dependencies of each entry point's results; equal ones are one object."""
-        entries = [
-            name for name in ("initialize", "surfaces", *get_args(VariableSource)) if name in self._program.entries
-        ]
+        names = ("initialize", "surfaces", "equations", *get_args(VariableSource))
+        entries = [name for name in names if name in self._program.entries]
         found = find_all_result_dependencies(self._program, entries, self._fixed)
+        self.force_dependencies = found.pop("equations", ())
         lists = {id(each): each for several in found.values() for each in several}
         described = {
             key: tuple(

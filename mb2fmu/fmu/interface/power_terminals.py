@@ -12,12 +12,12 @@ inputs get no other terminal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from mb2fmu.compiler.evaluation import make_evaluator
-from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, find_result_dependencies
+from mb2fmu.compiler.program.program_result_dependencies import DependencyKind, ResultDependency
 from mb2fmu.compiler.program.scalar_program import Op, ScalarProgram
 from mb2fmu.fmu.interface.fmu_types_arrays_terminals import MemberKind, Terminal, TerminalMember
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -32,7 +32,10 @@ _TRANSLATION_MEMBERS = ("f", "s", "v")
 
 
 def form_fmu_terminals(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram
+    definition: DeclaredModelContent,
+    equations: EquationsOfMotion,
+    program: ScalarProgram,
+    dependencies: Sequence[Sequence[ResultDependency]],
 ) -> tuple[Terminal, ...]:
     """Return the terminals of an FMU: the declared ones, then others in the order of the inputs.
 
@@ -40,11 +43,12 @@ def form_fmu_terminals(
         definition: Names, units, start values.
         equations: How many equations of motion there are, and for which speeds.
         program: With the entry point ``equations``.
+        dependencies: Of its results.
     """
     declared = [_convert_declared_terminal(terminal) for terminal in definition.terminals]
     taken = {terminal.name for terminal in declared}
     connected = {member.variable for terminal in declared for member in terminal.members}
-    found = _input_terminals(definition, equations, program, connected)
+    found = _input_terminals(definition, equations, program, dependencies, connected)
     return (*declared, *(each for each in found if each.name not in taken | connected))
 
 
@@ -55,7 +59,11 @@ def _convert_declared_terminal(terminal: DeclaredTerminal) -> Terminal:
 
 
 def _input_terminals(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, connected: Collection[str]
+    definition: DeclaredModelContent,
+    equations: EquationsOfMotion,
+    program: ScalarProgram,
+    dependencies: Sequence[Sequence[ResultDependency]],
+    connected: Collection[str],
 ) -> Iterator[Terminal]:
     """Yield terminals of inputs that no declared terminal contains."""
     entry = program.entries.get("equations")
@@ -63,21 +71,21 @@ def _input_terminals(
     if not rows or all(item.name in connected for item in definition.inputs):
         return
     speeds = _speeds_of_equations(definition, equations, len(rows))
-    found = find_result_dependencies(program, "equations")
+    acting: dict[int, int] = {}
     for index, item in enumerate(definition.inputs):
-        if item.name in connected:
-            continue
-        acting = {
+        kinds = {
             row: dependency.kind
-            for row, results in enumerate(found)
+            for row, results in enumerate(dependencies)
             for dependency in results
             if dependency.group == "inputs" and dependency.index == index
         }
-        if len(acting) != 1 or set(acting.values()) != {DependencyKind.CONSTANT} or not set(acting) <= set(rows):
-            continue
-        (row,) = acting
-        speed = speeds[rows.index(row)]
-        sign = _find_input_sign(definition, equations, program, row, index)
+        if item.name not in connected and len(kinds) == 1 and set(kinds.values()) == {DependencyKind.CONSTANT}:
+            (row,) = kinds
+            acting |= {index: row} if row in rows else {}
+    signs = _find_input_signs(definition, equations, program, acting)
+    for index, row in acting.items():
+        item, speed = definition.inputs[index], speeds[rows.index(row)]
+        sign = signs[index]
         if sign is not None and _is_power(item.unit, speed.unit):
             yield _make_input_terminal(item, speed, _find_coordinate(definition, equations, program, speed), sign)
 
@@ -89,24 +97,36 @@ def _speeds_of_equations(definition: DeclaredModelContent, equations: EquationsO
     return [definition.speeds[i] for i in equations.u_independent]
 
 
-def _find_input_sign(
-    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, row: int, index: int
-) -> MemberKind | None:
-    """Return the sign of an input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown."""
+def _find_input_signs(
+    definition: DeclaredModelContent, equations: EquationsOfMotion, program: ScalarProgram, acting: Mapping[int, int]
+) -> dict[int, MemberKind | None]:
+    """Return the sign of each input's factor in its equation of motion: 1 inflow, −1 outflow, else unknown.
+
+    Args:
+        definition: Start values.
+        equations: Which coordinates and speeds are states.
+        program: With the entry point ``equations``.
+        acting: Number of an input → of the one result of ``equations`` that it stands in.
+    """
+    if not acting:
+        return {}
     x = [
         *(float(definition.coordinates[i].start) for i in equations.q_independent),
         *(float(definition.speeds[i].start) for i in equations.u_independent),
         *(float(item.start) for item in definition.auxiliary_states),
     ]
     p = [float(parameter.value) for parameter in definition.parameters if not parameter.calculated]
-    force = make_evaluator(program, "equations", [row])
-    r = np.zeros(len(definition.inputs))
-    without = float(force(0.0, x, r, p)[0])
-    r[index] = 1.0
-    factor = float(force(0.0, x, r, p)[0]) - without
-    if abs(factor - 1.0) <= _SIGN_TOLERANCE * (1.0 + abs(without)):
-        return "inflow"
-    return "outflow" if abs(factor + 1.0) <= _SIGN_TOLERANCE * (1.0 + abs(without)) else None
+    evaluate, count = make_evaluator(program, "equations", list(acting.values())), len(definition.inputs)
+    values_without = evaluate(0.0, x, np.zeros(count), p)
+    signs: dict[int, MemberKind | None] = {}
+    for place, index in enumerate(acting):
+        without = float(values_without[place])
+        factor = float(evaluate(0.0, x, np.eye(count)[index], p)[place]) - without
+        tolerance = _SIGN_TOLERANCE * (1.0 + abs(without))
+        signs[index] = (
+            "inflow" if abs(factor - 1.0) <= tolerance else "outflow" if abs(factor + 1.0) <= tolerance else None
+        )
+    return signs
 
 
 def _is_power(force: str, speed: str) -> bool:

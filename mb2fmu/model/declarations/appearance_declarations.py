@@ -307,7 +307,7 @@ class AppearanceDeclarations:
         """
         reach = end.pos_from(start)
         middle = start.locatenew(f"{start.name}_{end.name}", reach / 2)
-        shape = Cylinder(reach.magnitude(), radius)
+        shape = Cylinder(_form_length(reach), radius)
         self.appearance_items.append(
             VisualShape(
                 body=body,
@@ -348,3 +348,11 @@ class AppearanceDeclarations:
         A Lagrangian alone knows no bodies; with frames and points of the user's own, shapes can be fixed in those.
         """
         self.ground = (frame, origin)
+
+
+def _form_length(vector: Vector) -> sm.Expr:
+    """Return SymPy's ``magnitude``; of components in one frame without its matrices and questions about sums."""
+    if len(vector.args) != 1:
+        return vector.magnitude()
+    square = sm.Add(*(component**2 for component in vector.args[0][0]))
+    return sm.sqrt(square, evaluate=not (square.is_Add and square.free_symbols))

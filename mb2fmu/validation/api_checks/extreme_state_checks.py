@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -317,18 +318,15 @@ def _evaluate_reference_at_point(
     reference: ReferenceRun, t: float, x: Floats, r: Sequence[float], parameters: Sequence[float]
 ) -> ReferenceValuesAtPoint | None:
     """Return the reference's values at a point; None where they do not exist or are not accurate."""
-    numeric, random = reference.numeric, np.random.default_rng(_RANDOM_SEED)
-
-    def changed(values: Sequence[float] | Floats) -> Floats:
-        return np.asarray(values) * (1.0 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], len(values)))
-
+    numeric = reference.numeric
+    of_parameters, of_states, of_inputs = _draw_relative_changes(len(parameters), len(x), len(r))
     try:
         prepared = numeric.prepare(list(parameters))
-        other_prepared = numeric.prepare(changed(parameters).tolist())
+        other_prepared = numeric.prepare((np.array(parameters) * of_parameters).tolist())
         with np.errstate(all="ignore"):
             x = numeric.project(t, x, r, prepared)
-            changed_x, other_r = changed(x), changed(r).tolist()
-            other_x = numeric.project(t, changed_x, other_r, other_prepared)
+            other_r = (np.array(r) * of_inputs).tolist()
+            other_x = numeric.project(t, x * of_states, other_r, other_prepared)
             if is_hybrid(numeric) and not numeric.moves_freely(t, x, r, prepared):
                 return None  # round-off of a speed or gap that is zero decides whether an FMU holds it
             motion = numeric.motion(t, x, r, prepared)
@@ -342,6 +340,13 @@ def _evaluate_reference_at_point(
     if np.max(change, initial=0.0) > _LARGEST_CONDITION_FRACTION * np.max(np.abs(values), initial=0.0):
         return None
     return ReferenceValuesAtPoint(x, values, _ROUND_OFF_FRACTION * change, np.abs(motion.residual))
+
+
+@cache
+def _draw_relative_changes(*counts: int) -> tuple[Floats, ...]:
+    """Return factors beside 1, of either sign, for groups of so many numbers: the same at all points."""
+    random = np.random.default_rng(_RANDOM_SEED)
+    return tuple(1.0 + _RELATIVE_CHANGE * random.choice([-1.0, 1.0], count) for count in counts)
 
 
 def _join(motion: InstantMotion) -> Floats:
@@ -422,7 +427,8 @@ def compare_values_at_extreme_states(
                     if name in point.moved:  # others may not let themselves be set
                         error_table.add_identical(value, set_value, f"{name} set where {point.text}")
             expected = reference_point
+        where = f"where {point.text}"
         allowed = _AGREEMENT * np.abs(expected.values) + expected.round_off + _NOISE_FRACTION * sizes
         for name, value, bound in zip(names, expected.values.tolist(), allowed.tolist(), strict=True):
             if name in values:
-                error_table.add(abs(values[name] - value), bound, f"{name} where {point.text}")
+                error_table.add(abs(values[name] - value), bound, f"{name} {where}")

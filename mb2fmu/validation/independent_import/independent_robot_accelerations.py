@@ -234,6 +234,10 @@ class _IndependentRobotAccelerations:
             values.append(_keep_within_bounds(state, value))
         return values
 
+    def sample_points(self, points: Sequence[RandomAdmissibleState]) -> Iterator[AccelerationSample]:
+        """Yield :meth:`sample_point` of each point that has one."""
+        return filter(None, map(self.sample_point, points))
+
     def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
         """Return x' at one point by the independent import, of inverse dynamics the efforts.
 

@@ -385,7 +385,7 @@ class NumericEquations:
         self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float], dependent: Sequence[int]
     ) -> float:
         """Return the sign of det of A's columns of dependent speeds: where it changes they are undetermined."""
-        A, _ = self._rows(self._constraints(self._values(t, x, r, prepared)))
+        A = self._constraint_jacobian(t, x, r, prepared)
         return float(np.linalg.slogdet(A[:, list(dependent)])[0])
 
     def has_redundant_rows(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> bool:
@@ -402,9 +402,22 @@ class NumericEquations:
         """Return the singular values of the rows of A, each of unit length, speeds in their typical magnitudes."""
         if not self.m:
             return np.zeros(0)
-        A = self._rows(self._constraints(self._values(t, x, r, prepared)))[0] * self.typical[self.n_q :]
+        A = self._constraint_jacobian(t, x, r, prepared) * self.typical[self.n_q :]
         lengths = np.linalg.norm(A, axis=1)
         return np.asarray(np.linalg.svd(A / np.where(lengths > 0, lengths, 1.0)[:, None], compute_uv=False))
+
+    def _constraint_jacobian(
+        self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+    ) -> Floats:
+        """Return A of A u + b = 0, shape (m, n_u); of compiled rows what each speed alone, as large as usual, adds."""
+        values, n_q, n_u = self._values(t, x, r, prepared), self.n_q, self.n_u
+        if not self.compiled_equations:
+            return self._rows(self._constraints(values))[0]
+        points = np.tile(values[: 1 + n_q + n_u + self.n_z + len(self.equations.r)], (n_u + 1, 1))
+        speeds = self.typical[n_q:]
+        points[:, 1 + n_q : 1 + n_q + n_u] = [*np.diag(speeds), np.zeros(n_u)]
+        rows = self.compiled_equations.residuals(points, prepared)[:, len(self.equations.position_rows) :]
+        return np.asarray((rows[:-1] - rows[-1]).T / speeds)
 
     @property
     def has_state_constraints(self) -> bool:

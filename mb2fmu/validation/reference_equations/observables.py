@@ -63,7 +63,7 @@ def convert_rotation_to_quaternion(R: sm.MatrixBase) -> tuple[sm.Expr, ...]:
 
 def _dot(a: Iterable[sm.Expr], b: Iterable[sm.Expr]) -> sm.Expr:
     """Return the sum of products, without SymPy's matrices of polynomials in between, which take ten times as long."""
-    return sm.Add(*(x * y for x, y in zip(a, b, strict=True)))
+    return sm.Add(*(x * y for x, y in zip(a, b, strict=True) if x != 0 and y != 0))
 
 
 def euler_angles(R: sm.MatrixBase, sequence: str) -> tuple[sm.Expr, sm.Expr, sm.Expr]:
@@ -142,15 +142,18 @@ class _ObservableWriter:
     def _energies(self) -> Iterator[sm.Expr]:
         """Yield the terms."""
         for body in self.mechanism.bodies:
-            v = self.kinematic_quantities.vector("velocity", body.masscenter)
-            yield body.mass * _dot(v, v) / 2
+            if body.mass != 0:
+                v = self.kinematic_quantities.vector("velocity", body.masscenter)
+                yield body.mass * _dot(v, v) / 2
             if body.inertia is not None and not body.inertia.is_zero_matrix:
                 R, omega = (
-                    self.kinematic_quantities.rotation(body.frame),
+                    self.kinematic_quantities.rotation(body.frame).flat(),
                     self.kinematic_quantities.vector("omega", body.frame),
                 )
-                w = [_dot(R[:, k], omega) for k in range(3)]
-                yield _dot(w, [_dot(body.inertia[k, :], w) for k in range(3)]) / 2
+                rows = body.inertia.tolist()
+                turned = [any(rows[k]) or any(row[k] for row in rows) for k in range(3)]
+                w = [_dot(R[k::3], omega) if turned[k] else sm.S.Zero for k in range(3)]
+                yield _dot(w, [_dot(row, w) for row in rows]) / 2
 
     def pathways(self) -> Iterator[SymbolAssignment]:
         """Yield length and rate of pathways, sums over segments, and motion vectors that expressions contain."""

@@ -96,12 +96,11 @@ class LawsOfMotionCheck:
             if self._kinematics is None or not run.has_constant_inputs or len(run.time) < 2 * 2 + 1:
                 continue
             points = np.arange(min(_LAW_POINTS, (len(run.time) - 1) // 2 * 2) + 1)
-            states, motions = [], []
-            for k in points.tolist():
-                states.append(self._values(run, simulation, k))
-                motions.append(self._kinematics.evaluate_motion(states[-1]))
-                if len(motions) == 1 and not any(s is not None for s in _find_rigid_shifts(motions[0])):
-                    break
+            states = [self._values(run, simulation, k) for k in points.tolist()]
+            motions = [self._kinematics.evaluate_motion(states[0])]
+            if not any(shift is not None for shift in _find_rigid_shifts(motions[0])):
+                continue
+            motions += self._kinematics.evaluate_motions(states[1:])
             centres = [motion.centres for motion in motions if motion.centres is not None]
             slots = [self._symbols.slot[symbol] for symbol in (*self._symbols.q, *self._symbols.u)]
             q_and_u = np.array(states)[:, slots]
@@ -130,13 +129,14 @@ class LawsOfMotionCheck:
                     for motion, state in zip(loads.motions[k : k + 2], states[k : k + 2], strict=True)
                 ]
             )
+            between = []
             for part in np.arange(1, self._substeps) / self._substeps:
                 values = list(states[k])
                 values[0] = float(loads.time[k] + part * step)
                 for slot, value in zip((*slots, *further), _interpolate(ends, step * rates, part), strict=True):
                     values[slot] = float(value)
-                values = self._constraints.with_rates(self._symbols.complete_values(values))
-                refined.append(self._kinematics.evaluate_motion(values))
+                between.append(self._symbols.complete_values(values))
+            refined += self._kinematics.evaluate_motions(between)
             refined.append(loads.motions[k + 1])
         return replace(loads, motions=refined)
 

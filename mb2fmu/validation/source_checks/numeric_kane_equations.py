@@ -1,4 +1,4 @@
-"""x' by Kane's equations in numbers, from SymPy's own frames, points, bodies and loads, state by state.
+"""x' by Kane's equations in numbers, from SymPy's own frames, points, bodies and loads, at several states at once.
 
 Each direction cosine matrix, angular velocity, position and velocity is evaluated where SymPy keeps it, between two
 neighbours; nothing is composed symbolically, so that a chain of a hundred bodies costs a hundred times one. Velocities
@@ -38,6 +38,8 @@ from mb2fmu.validation.source_checks.source_symbol_slots import (
 _COMPLEX_STEP = 1e-30
 _RANK_TOLERANCE = 1e-10
 _INDEFINITE_EIGENVALUE = 1e-12  # of a mass matrix with a unit diagonal
+_COLUMNS_PER_BATCH = 512
+"""So many columns of numbers are evaluated at once: one for each speed at each state."""
 SCALE_BLEND_FRACTION = 2.0**-6
 """64 of the 4,096 units of round-off that a bound is."""
 
@@ -343,30 +345,40 @@ class NumericKaneEquations:
 
     def _evaluate_requested(
         self, values: RealOrComplexArray, moving: _SympySourceVelocities, spins: Floats
-    ) -> PointAndFrameMotion:
-        """Return velocities of points and frames at a state a complex step along the motion; ``spins``: of bodies."""
-        totals: dict[Any, tuple[RealOrComplexArray, float]] = {None: (np.zeros(3, dtype=complex), 0.0)}
+    ) -> list[PointAndFrameMotion]:
+        """Return velocities of points and frames at states a complex step along the motion; ``spins``: of bodies."""
+        count = values.shape[1]
+        totals: dict[Any, tuple[RealOrComplexArray, Floats]] = {
+            None: (np.zeros((3, count), dtype=complex), np.zeros(count))
+        }
         for point, (parent, terms) in self._places.items():
             total, size = totals[parent]
             for places, frame in terms:
-                contribution = moving.rotations[frame][:, :, 0] @ values[places, 0]
-                total, size = total + contribution, size + float(np.max(np.abs(contribution.real)))
+                contribution = np.einsum("ijk,jk->ik", moving.rotations[frame], values[places])
+                total, size = total + contribution, size + np.max(np.abs(contribution.real), axis=0)
             totals[point] = total, size
         del totals[None]
-        positions = {point: (total.real, size) for point, (total, size) in totals.items()}
-        velocities = {point: total.imag / _COMPLEX_STEP for point, (total, _) in totals.items()}
         first = len(self._spinning_frames) - len(self._requested_frames)
-        omegas = {f: moving.angular_velocities[first + k, :, 0].real for k, f in enumerate(self._requested_frames)}
-        masses = values[self._masses, 0].real.tolist()
-        bodies = {
-            id(body): SympySourceBodyMotion(mass, positions.get(point), velocity, spin)
-            for body, mass, point, velocity, spin in zip(
-                self._parts.bodies, masses, self._points, moving.velocities[:, :, 0].real, spins, strict=False
-            )
-        }
-        return PointAndFrameMotion(
-            positions, velocities, omegas, {f: R[:, :, 0].real for f, R in moving.rotations.items()}, bodies
-        )
+        omegas = moving.angular_velocities[first:].real
+        masses, rotations = values[self._masses].real, {f: R.real for f, R in moving.rotations.items()}
+        requested = []
+        for k in range(count):
+            positions = {point: (total[:, k].real, float(size[k])) for point, (total, size) in totals.items()}
+            bodies = {
+                id(body): SympySourceBodyMotion(mass, positions.get(point), velocity, spin)
+                for body, mass, point, velocity, spin in zip(
+                    self._parts.bodies, masses[:, k].tolist(), self._points, moving.velocities[:, :, k].real, spins[k],
+                    strict=False,
+                )
+            }  # fmt: skip
+            velocities = {point: total[:, k].imag / _COMPLEX_STEP for point, (total, _) in totals.items()}
+            requested.append(
+                PointAndFrameMotion(
+                    positions, velocities, dict(zip(self._requested_frames, omegas[:, :, k], strict=True)),
+                    {frame: R[:, :, k] for frame, R in rotations.items()}, bodies,
+                )
+            )  # fmt: skip
+        return requested
 
     # ------------------------------------------------------------------ numbers
 
@@ -402,131 +414,179 @@ class NumericKaneEquations:
         linear = np.array([moving[self._ends[point]] for point in self._points])
         return _SympySourceVelocities(linear, np.array([omegas[frame] for frame in self._spinning_frames]), R)
 
-    def _evaluate_expressions(self, values: list[Any], count: int, dtype: Any) -> RealOrComplexArray:
-        """Return all expressions, shape (number of expressions, count)."""
-        results = np.empty((len(self._expressions), count), dtype=dtype)
+    def _evaluate_expressions(self, values: list[Any], dtype: Any, *shape: int) -> RealOrComplexArray:
+        """Return all expressions, shape (number of expressions, number of columns of values)."""
+        results = np.empty((len(self._expressions), *shape), dtype=dtype)
         for k, value in enumerate(self._evaluate(values)):
             results[k] = value
-        return results
+        return results.reshape(len(results), -1)
 
     def evaluate_second_rates(self, values: list[float], u_dot: Mapping[Any, float]) -> list[float]:
         """Return q'', by the u' of each speed, in the order of the coordinates."""
-        stepped = self.step_along_motion(values, u_dot)
-        return [complex(stepped[k]).imag / _COMPLEX_STEP for k in self.constraints.rates]
+        stepped = self.step_along_motion([np.array([value]) for value in values], u_dot)
+        return [float(stepped[k][0].imag) / _COMPLEX_STEP for k in self.constraints.rates]
 
     def evaluate_motion(self, values: list[float]) -> SympySourceMotion:
-        """Return x' and its parts; ``values`` are those of all slots except q', which follow.
+        """Return x' and its parts at one state: see :meth:`evaluate_motions`."""
+        return self.evaluate_motions([values])[0]
+
+    def evaluate_motions(self, states: Sequence[Sequence[float]]) -> list[SympySourceMotion]:
+        """Return x' and its parts at each state.
+
+        Args:
+            states: Values of all slots except q', which follow.
 
         Raises:
-            numpy.linalg.LinAlgError: If the mass matrix is singular.
+            numpy.linalg.LinAlgError: If the mass matrix is singular at one of them.
         """
-        n, rows = len(self._symbols.u), self.constraints
+        size = max(1, _COLUMNS_PER_BATCH // (len(self._symbols.u) + 1))
+        batches = (np.array(states[k : k + size]).T.copy() for k in range(0, len(states), size))
+        return [motion for batch in batches for motion in self._evaluate_batch(list(batch))]
+
+    def _evaluate_batch(self, values: list[Floats]) -> list[SympySourceMotion]:
+        """Return the motion at each state; ``values`` are arrays over states."""
+        n, count, rows = len(self._symbols.u), len(values[0]), self.constraints
         K, k0, A, b = rows.compute_linear_rows(values)
         values = rows.set_rates(values, K, k0)
         unit_speed_velocities = self._compute_velocities(
-            self._evaluate_expressions(rows.values_at_unit_speeds(values, K, k0), n + 1, float)
+            self._evaluate_expressions(rows.values_at_unit_speeds(values, K, k0), float, count, n + 1)
         )
-        J = unit_speed_velocities.velocities[:, :, :-1] - unit_speed_velocities.velocities[:, :, -1:]
-        W = unit_speed_velocities.angular_velocities[:, :, :-1] - unit_speed_velocities.angular_velocities[:, :, -1:]
+        J, W = (
+            _list_partials(each, count)
+            for each in (unit_speed_velocities.velocities, unit_speed_velocities.angular_velocities)
+        )
         stepped_values = self.step_along_motion(values)
-        values_along = self._evaluate_expressions(stepped_values, 1, complex)
-        gamma = rows.velocity_constraint_rows(stepped_values, 1)[:, 0].imag / _COMPLEX_STEP
+        values_along = self._evaluate_expressions(stepped_values, complex, count)
+        gamma = rows.velocity_constraint_rows(stepped_values, count).T.imag / _COMPLEX_STEP
         return self._solve_motion(
             values, (K, k0, A, b, gamma), (J, W), values_along, self._compute_velocities(values_along)
         )
 
-    def step_along_motion(self, values: list[float], u_dot: Mapping[Any, float] = MappingProxyType({})) -> list[Any]:
-        """Return the state a complex step further along the motion, with u' zero or as given by speed."""
+    def step_along_motion(
+        self, values: list[Floats], u_dot: Mapping[Any, float] = MappingProxyType({})
+    ) -> list[RealOrComplexArray]:
+        """Return states a complex step further along the motion, with u' zero or as given by speed."""
         s = self._symbols
-        stepped: list[Any] = list(values)
+        stepped: list[RealOrComplexArray] = list(values)
         stepped[0] = values[0] + 1j * _COMPLEX_STEP
         for slot, rate_slot in self._moving_slots:
             stepped[slot] = values[slot] + (1j * _COMPLEX_STEP * values[rate_slot] if rate_slot >= 0 else 0.0)
         for symbol, rate in u_dot.items():
             stepped[s.slot[symbol]] = values[s.slot[symbol]] + 1j * _COMPLEX_STEP * rate
-        for z, rate in zip(s.z, s.z_dot(values), strict=True):
-            stepped[s.slot[z]] = values[s.slot[z]] + 1j * _COMPLEX_STEP * rate
+        if s.z:
+            rates = np.array([s.z_dot(state) for state in np.column_stack(values).tolist()])
+            for z, z_dot in zip(s.z, rates.T, strict=True):
+                stepped[s.slot[z]] = values[s.slot[z]] + 1j * _COMPLEX_STEP * z_dot
         return self.constraints.with_rates(stepped)
 
     def _solve_motion(
         self,
-        values: list[float],
+        values: list[Floats],
         rows: tuple[Floats, Floats, Floats, Floats, Floats],
         partials: tuple[Floats, Floats],
         values_along: RealOrComplexArray,
         velocities: _SympySourceVelocities,
-    ) -> SympySourceMotion:
-        """Return M u' = f of all bodies and loads, solved on the constraints."""
+    ) -> list[SympySourceMotion]:
+        """Return M u' = f of all bodies and loads, solved on the constraints, at each state."""
         (K, k0, A, b, gamma), (J, W) = rows, partials
-        count = len(self._parts.bodies)
-        masses = values_along[self._masses, 0].real
-        v, a0 = velocities.velocities[:count, :, 0].real, velocities.velocities[:count, :, 0].imag / _COMPLEX_STEP
-        w = velocities.angular_velocities[:count, :, 0]  # of particles zero
+        count, body_count = len(K), len(self._parts.bodies)
+        masses = values_along[self._masses].real.T
+        v, a0 = (
+            np.moveaxis(part[:body_count], 2, 0)
+            for part in (velocities.velocities.real, velocities.velocities.imag / _COMPLEX_STEP)
+        )
+        w = np.moveaxis(velocities.angular_velocities[:body_count], 2, 0)  # of particles zero
         inertias = self._evaluate_inertias(values_along, velocities)
-        momenta = (inertias @ w[:, :, None])[:, :, 0]
-        linear, angular = (partial[:count].reshape(3 * count, -1) for partial in (J, W))
-        weighted = np.repeat(masses, 3)[:, None] * linear
-        M = linear.T @ weighted + angular.T @ (inertias.real @ W[:count]).reshape(3 * count, -1)
-        f = -weighted.T @ a0.ravel() - angular.T @ momenta.imag.ravel() / _COMPLEX_STEP
-        kinetic = float(masses @ np.sum(v * v, axis=1) + np.sum(w.real * momenta.real)) / 2
+        momenta = (inertias @ w[..., None])[..., 0]
+        linear, angular = (partial[:, :body_count].reshape(count, 3 * body_count, -1) for partial in (J, W))
+        weighted = np.repeat(masses, 3, axis=1)[..., None] * linear
+        turned = (inertias.real @ W[:, :body_count]).reshape(angular.shape)
+        M = _transpose(linear) @ weighted + _transpose(angular) @ turned
+        f = -_apply(_transpose(weighted), a0.reshape(count, -1))
+        f -= _apply(_transpose(angular), momenta.imag.reshape(count, -1)) / _COMPLEX_STEP
+        kinetic = (np.sum(masses * np.sum(v * v, axis=2), axis=1) + np.sum(w.real * momenta.real, axis=(1, 2))) / 2
         # What centripetal terms leave of each other may be nothing: they are as large as this.
-        largest_omega = float(np.max(np.abs(velocities.angular_velocities.real), initial=0.0))
-        centripetal = largest_omega * np.max(np.abs(v), axis=1)
-        gyration = largest_omega * np.max(np.abs(inertias.real), axis=(1, 2)) * np.max(np.abs(w.real), axis=1)
-        force_sizes = np.abs(weighted).T @ (np.abs(a0) + centripetal[:, None]).ravel()
-        force_sizes += np.abs(angular).T @ (np.abs(momenta.imag) / _COMPLEX_STEP + gyration[:, None]).ravel()
-        Q, Q_size = self._forces(values, J[count:], W[count:], velocities)
+        largest_omega = np.max(np.abs(velocities.angular_velocities.real), axis=(0, 1), initial=0.0)[:, None]
+        centripetal = largest_omega * np.max(np.abs(v), axis=2)
+        gyration = largest_omega * np.max(np.abs(inertias.real), axis=(2, 3)) * np.max(np.abs(w.real), axis=2)
+        pulls, turns = np.abs(a0) + centripetal[..., None], np.abs(momenta.imag) / _COMPLEX_STEP + gyration[..., None]
+        force_sizes = _apply(_transpose(np.abs(weighted)), pulls.reshape(count, -1))
+        force_sizes += _apply(_transpose(np.abs(angular)), turns.reshape(count, -1))
+        Q, Q_size = self._forces(values, J[:, body_count:], W[:, body_count:], velocities)
         f, force_sizes = f + Q, force_sizes + Q_size
-        u_dot, scale = _solve_constrained_accelerations(M, f, force_sizes, A, gamma)
+        solved = list(map(_solve_constrained_accelerations, M, f, force_sizes, A, gamma))
         q_dot, u = (
-            np.array([values[k] for k in places]) for places in (self.constraints.rates, self.constraints.speeds)
+            np.array([values[k] for k in places]).T for places in (self.constraints.rates, self.constraints.speeds)
         )
         # Speeds that constraints tie to others are known as well as what they are tied to.
-        constraint_speeds = np.abs(_weighted_pseudo_inverse(A, M)) @ (np.abs(A) @ np.abs(u) + np.abs(b))
-        rate_scale = np.abs(K) @ (np.abs(u) + constraint_speeds) + np.abs(k0)
-        energy_units = _energy_speed_units(M)
+        ties = np.array(list(map(_weighted_pseudo_inverse, A, M)))
+        constraint_speeds = _apply(np.abs(ties), _apply(np.abs(A), np.abs(u)) + np.abs(b))
+        rate_scale = _apply(np.abs(K), np.abs(u) + constraint_speeds) + np.abs(k0)
         requested = self._evaluate_requested(values_along, velocities, momenta.real)
-        centres = [requested.positions.get(point) for point in self._points[:count]]
-        return SympySourceMotion(
-            q_dot, u_dot, rate_scale, scale, v, w.real, kinetic, Q, add_floor_to_scales(Q_size, 1 / energy_units),
-            requested, masses,
-            np.array([c[0] for c in centres if c is not None]) if all(centres) else None, (J[:count], W[:count], A),
-            M,
-        )  # fmt: skip
+        motions = []
+        for k, (u_dot, scale) in enumerate(solved):
+            centres = [requested[k].positions.get(point) for point in self._points[:body_count]]
+            motions.append(
+                SympySourceMotion(
+                    q_dot[k], u_dot, rate_scale[k], scale, v[k], w[k].real, float(kinetic[k]), Q[k],
+                    add_floor_to_scales(Q_size[k], 1 / _energy_speed_units(M[k])), requested[k], masses[k],
+                    np.array([c[0] for c in centres if c is not None]) if all(centres) else None,
+                    (J[k, :body_count], W[k, :body_count], A[k]), M[k],
+                )
+            )  # fmt: skip
+        return motions
 
     def _evaluate_inertias(self, values: RealOrComplexArray, velocities: _SympySourceVelocities) -> RealOrComplexArray:
-        """Return the bodies' central inertias along the inertial axes, shape (n_b, 3, 3); zero of particles.
+        """Return the bodies' central inertias along the inertial axes, shape (count, n_b, 3, 3); zero of particles.
 
         They are complex, since they turn.
         """
         terms, R = self._inertias, velocities.rotations
-        inertias = np.zeros((len(self._parts.bodies), 3, 3), dtype=complex)
+        inertias = np.zeros((len(self._parts.bodies), 3, 3, values.shape[1]), dtype=complex)
         if len(terms.bodies):
-            numbers = values[:, 0]
-            turned = [
-                (np.array([R[frame][:, :, 0] for frame in frames]) @ numbers[places][:, :, None])[:, :, 0]
+            first, second = (
+                np.einsum("nijk,njk->nik", np.array([R[frame] for frame in frames]), values[places])
                 for places, frames in ((terms.first, terms.first_frames), (terms.second, terms.second_frames))
-            ]
-            parts = numbers[terms.factors][:, None, None] * turned[0][:, :, None] * turned[1][:, None, :]
-            np.add.at(inertias, terms.bodies, parts)
-        return inertias
+            )
+            np.add.at(
+                inertias, terms.bodies, values[terms.factors][:, None, None] * first[:, :, None] * second[:, None]
+            )
+        return np.moveaxis(inertias, 3, 0)
 
     def _forces(
-        self, values: list[float], J: Floats, W: Floats, velocities: _SympySourceVelocities
+        self, values: list[Floats], J: Floats, W: Floats, velocities: _SympySourceVelocities
     ) -> tuple[Floats, Floats]:
         """Return generalized active forces and the sums of the magnitudes of their terms, loads in order."""
-        numbers = iter(self._load_values(values))
-        n = len(self._symbols.u)
-        Q, sizes, points, frames = np.zeros(n), np.zeros(n), iter(J), iter(W)
+        states = np.column_stack(values).tolist()
+        numbers = iter(np.array([self._load_values(state) for state in states]).T)
+        Q, sizes = (np.zeros((len(states), len(self._symbols.u))) for _ in range(2))
+        points, frames = iter(np.moveaxis(J, 1, 0)), iter(np.moveaxis(W, 1, 0))
         for place, terms in self._loads:
-            vector, magnitude = np.zeros(3), np.zeros(3)
+            vector, magnitude = np.zeros((len(states), 3)), np.zeros((len(states), 3))
             for components, frame in terms:
-                part = velocities.rotations[frame][:, :, 0].real @ np.array([next(numbers) for _ in components])
+                local = np.array([next(numbers) for _ in components])
+                part = np.einsum("ijk,jk->ki", velocities.rotations[frame].real, local)
                 vector, magnitude = vector + part, magnitude + np.abs(part)
-            partial = next(points) if isinstance(place, Point) else next(frames)
-            Q += partial.T @ vector
-            sizes += np.abs(partial).T @ magnitude
+            partial = _transpose(next(points) if isinstance(place, Point) else next(frames))
+            Q += _apply(partial, vector)
+            sizes += _apply(np.abs(partial), magnitude)
         return Q, sizes
+
+
+def _list_partials(velocities: Floats, count: int) -> Floats:
+    """Return partial velocities, shape (count, n, 3, n_u), of those at unit speeds, shape (n, 3, count * (n_u + 1))."""
+    columns = np.moveaxis(velocities.reshape(*velocities.shape[:2], count, -1), 2, 0)
+    return np.ascontiguousarray(columns[..., :-1] - columns[..., -1:])
+
+
+def _transpose(matrices: Floats) -> Floats:
+    """Return the transpose of each matrix of a stack."""
+    return np.swapaxes(matrices, -1, -2)
+
+
+def _apply(matrices: Floats, vectors: Floats) -> Floats:
+    """Return the product of each matrix of a stack and its vector."""
+    return np.asarray((matrices @ vectors[..., None])[..., 0])
 
 
 def _cross(a: RealOrComplexArray, b: RealOrComplexArray) -> RealOrComplexArray:

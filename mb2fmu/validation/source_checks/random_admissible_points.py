@@ -284,8 +284,8 @@ class RandomAdmissibleStateGenerator:
         size = 0.0
         if signal is not None:
             stop = self._definition.experiment.stop
-            samples = [float(sm.sympify(signal).subs(self._symbols.t, part * stop)) for part in (0.1, 0.37, 0.61, 0.89)]
-            size = max(map(abs, samples))
+            times = [sm.Float(part * stop) for part in (0.1, 0.37, 0.61, 0.89)]
+            size = max(abs(float(sm.sympify(signal).xreplace({self._symbols.t: time}))) for time in times)
         return r.nominal or size or self._typical_of_unit(r)
 
     def _typical_of_unit(self, item: DeclaredVariable) -> float:

@@ -6,7 +6,8 @@ independently (``independent_import.independent_robot_accelerations``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -92,19 +93,17 @@ class IndependentAccelerationSource(Protocol):
         """Yield random points; None where one that was drawn does not meet the constraints."""
         ...
 
-    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
-        """Return x' at a point, with bounds; None where it is not known well enough to compare with it."""
+    def sample_points(self, points: Sequence[RandomAdmissibleState]) -> Iterator[AccelerationSample]:
+        """Yield x' at each point, with bounds, unless it is not known well enough to compare with it."""
         ...
 
 
 def draw_acceleration_samples(source: IndependentAccelerationSource) -> tuple[AccelerationSample, ...]:
     """Return samples of a source: at most :data:`RANDOM_POINT_COUNT`, of a limited number of tries."""
     samples: list[AccelerationSample] = []
-    for tried_count, point in enumerate(source.draw_points()):
-        if len(samples) == RANDOM_POINT_COUNT or tried_count > _TRIES_PER_POINT * RANDOM_POINT_COUNT:
-            break
-        sample = source.sample_point(point) if point is not None else None
-        samples += [sample] if sample is not None else []
+    points = itertools.islice(source.draw_points(), _TRIES_PER_POINT * RANDOM_POINT_COUNT)
+    while drawn := list(itertools.islice(points, RANDOM_POINT_COUNT - len(samples))):
+        samples += source.sample_points([point for point in drawn if point is not None])
     return tuple(samples)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -68,6 +69,8 @@ from mb2fmu.validation.source_checks.source_symbol_slots import (
 _RELATIVE_CHANGE = 2.0**-22
 _LARGEST_BOUND_FRACTION = 1e-6
 _PERTURBATIONS_PER_POINT = 2
+_NO_NUMBERS = (ArithmeticError, ValueError, np.linalg.LinAlgError)
+"""What the objects raise where they themselves have no numbers."""
 _SWITCHING_FUNCTIONS = (StickingSign, sm.sign, sm.Abs, sm.Min, sm.Max, sm.Heaviside, sm.Piecewise)
 
 
@@ -240,29 +243,57 @@ class _SympySourceObjectEquations:
         """Yield points without end."""
         return self._points.draw_points()
 
-    def sample_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
-        """Return x' at one point, with bounds; None where round-off alone exceeds 1e-6, or where it has no numbers."""
+    def sample_points(self, points: Sequence[RandomAdmissibleState]) -> Iterator[AccelerationSample]:
+        """Yield x' at each point, with bounds, unless round-off alone exceeds 1e-6, or it has no numbers there."""
+        groups: list[tuple[RandomAdmissibleState, list[list[float]]]] = []
+        for point in filter(self._obeys_equations_only, points):
+            with suppress(*_NO_NUMBERS):
+                groups.append((point, [list(point.values), *self._perturb_values(point.values)]))
+        size = 1 + _PERTURBATIONS_PER_POINT if self._equations is None or self._outputs.needs_motion else 1
+        motions = iter(self._evaluate_motions([values for _, states in groups for values in states[:size]]))
+        for point, states in groups:
+            motions_of_point = list(itertools.islice(motions, size))
+            with suppress(*_NO_NUMBERS):
+                sample = self._form_sample(point, states, motions_of_point)
+                if sample is not None:
+                    yield sample
+
+    def _obeys_equations_only(self, point: RandomAdmissibleState) -> bool:
+        """Return whether no contact or latch is closed at a point: the objects know of none. Latched ones are kept."""
         if self._latched is not None and any(self._latched(list(point.values))):
             self._latched_points.append(point)
-            return None
-        if self._gaps is not None and min(self._gaps(list(point.values)), default=0.0) < 0.0:
-            return None  # an impact there leaves the modes of other speeds, and the object has those of the point
+            return False
+        # An impact there leaves the modes of other speeds, and the object has those of the point.
+        return self._gaps is None or min(self._gaps(list(point.values)), default=0.0) >= 0.0
+
+    def _perturb_values(self, values: Sequence[float]) -> Iterator[list[float]]:
+        """Yield the values with relative changes of either sign of all; q' are to follow."""
+        random = np.random.default_rng(len(values))
+        for _ in range(_PERTURBATIONS_PER_POINT):
+            signs = random.choice([-1.0, 1.0], len(values))
+            yield self.symbols.complete_values((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
+
+    def _evaluate_motions(self, states: Sequence[list[float]]) -> list[SympySourceMotion | None]:
+        """Return the objects' own motion at each state; None where it has no numbers, or is not known at all."""
+        if self._kinematics is None or not states:
+            return [None] * len(states)
         try:
-            return self._evaluate_point(point)
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError):
-            return None  # the object itself has no numbers there
+            return [*self._kinematics.evaluate_motions(states)]
+        except _NO_NUMBERS:
+            if len(states) == 1:
+                return [None]
+        return [motion for state in states for motion in self._evaluate_motions([state])]
 
     def _compare_import_where_latched(self, points: Sequence[RandomAdmissibleState]) -> None:
         """Compare the import with the objects where a latch is closed: the latch changes no compared quantity."""
         if self._import_comparison is None or self._kinematics is None:
             return
-        for point in points:
-            values = list(point.values)
-            try:
-                differences = self._import_comparison.differences(values, self._kinematics.evaluate_motion(values))
-            except (ArithmeticError, ValueError, np.linalg.LinAlgError):
-                continue  # the object itself has no numbers there
-            self.latched_import_differences.append((point.time, differences))
+        states = [list(point.values) for point in points]
+        for point, values, motion in zip(points, states, self._evaluate_motions(states), strict=True):
+            if motion is not None:
+                with suppress(*_NO_NUMBERS):
+                    differences = self._import_comparison.differences(values, motion)
+                    self.latched_import_differences.append((point.time, differences))
 
     def compare_events(self) -> list[tuple[float, str]]:
         """Compare the imported events with the model's own expressions, at further points."""
@@ -292,10 +323,19 @@ class _SympySourceObjectEquations:
         )
         return tuple((law, errors) for law, errors in errors_by_law if errors)
 
-    def _evaluate_point(self, point: RandomAdmissibleState) -> AccelerationSample | None:
-        """Return x' at one point by every method, with round-off bounds; None where ill conditioned."""
-        values = list(point.values)
-        motion = self._kinematics.evaluate_motion(values) if self._kinematics is not None else None
+    def _form_sample(
+        self, point: RandomAdmissibleState, states: Sequence[list[float]], motions: Sequence[SympySourceMotion | None]
+    ) -> AccelerationSample | None:
+        """Return x' at one point by every method, with round-off bounds; None where ill conditioned.
+
+        Args:
+            point: Where.
+            states: Values there, and perturbed ones.
+            motions: The objects' own at the first of these states, or at all.
+        """
+        values, motion = states[0], motions[0]
+        if self._kinematics is not None and any(each is None for each in motions):
+            return None
         if self._has_indefinite_mass(values, motion):
             self.indefinite_points += 1
             return None
@@ -307,7 +347,8 @@ class _SympySourceObjectEquations:
             scale = np.maximum(scale, size)
         terms, scale = scale, scale + self._compute_stabilization_error(values)
         outputs = self._outputs.evaluate_outputs(values, self._u_dot(values, motion), motion)
-        changes, output_changes = self._measure_conditioning(values, next(iter(rates.values())), outputs)
+        changed = list(itertools.zip_longest(states[1:], motions[1:]))
+        changes, output_changes = self._measure_conditioning(changed, next(iter(rates.values())), outputs)
         if not np.all(np.isfinite([*changes, *scale, *np.concatenate(list(rates.values()))])):
             return None
         bound = ROUND_OFF_FRACTION * (scale + changes)
@@ -397,19 +438,26 @@ class _SympySourceObjectEquations:
         return np.concatenate([x_dot[places], z_dot]), np.concatenate([scale[places], np.abs(z_dot)])
 
     def _measure_conditioning(
-        self, values: list[float], x_dot: Floats, outputs: NamedOutputValues
+        self,
+        changed: Sequence[tuple[list[float], SympySourceMotion | None]],
+        x_dot: Floats,
+        outputs: NamedOutputValues,
     ) -> tuple[Floats, dict[str, float]]:
-        """Return how much x' and outputs change per relative change of all numbers they are computed from."""
-        random = np.random.default_rng(len(values))
+        """Return how much x' and outputs change per relative change of all numbers they are computed from.
+
+        Args:
+            changed: Values with such changes, and the motion there where it is needed.
+            x_dot: At the unchanged values.
+            outputs: There.
+        """
         changes, output_changes = np.zeros(len(x_dot)), dict.fromkeys(outputs, 0.0)
-        for _ in range(_PERTURBATIONS_PER_POINT):
-            signs = random.choice([-1.0, 1.0], len(values))
-            changed_values = self.symbols.complete_values((np.array(values) * (1 + _RELATIVE_CHANGE * signs)).tolist())
-            motion = None
-            if self._kinematics is not None:
-                changed_values = self._kinematics.constraints.with_rates(changed_values)
-                if self._equations is None or self._outputs.needs_motion:
-                    motion = self._kinematics.evaluate_motion(changed_values)
+        for values, motion in changed:
+            changed_values = list(values)
+            if motion is not None:
+                for k, rate in zip(self._constraints.rates, motion.q_dot.tolist(), strict=True):
+                    changed_values[k] = rate
+            elif self._kinematics is not None:
+                changed_values = self._kinematics.constraints.with_rates(values)
             if self._equations is not None:
                 changed_x_dot = self._evaluate_equations(changed_values)[0]
             else:

@@ -107,9 +107,11 @@ class SympySourceKinematicsEvaluator:
         return self.set_rates(values, *self.kinematic_matrices(values))
 
     def set_rates(self, values: list[Any], K: RealOrComplexArray, k0: RealOrComplexArray) -> list[Any]:
-        """Return the values of one state with q' = K u + k0."""
+        """Return the values with q' = K u + k0; arrays over states where the values are such."""
+        u = np.array([values[j] for j in self.speeds])
+        rates = (K @ u + k0).tolist() if u.ndim == 1 else ((K @ u.T[..., None])[..., 0] + k0).T
         values_with_rates = list(values)
-        for k, rate in zip(self.rates, (K @ np.array([values[j] for j in self.speeds]) + k0).tolist(), strict=True):
+        for k, rate in zip(self.rates, rates, strict=True):
             values_with_rates[k] = rate
         return values_with_rates
 

@@ -437,6 +437,31 @@ def test_own_kinematics_know_the_accelerations_of_a_published_pendulum():
     assert np.all(motion.scale >= np.abs(motion.u_dot))
 
 
+def test_own_kinematics_say_the_same_of_several_states_as_of_each():
+    """Of a loop with a rotating part, whose rows and inertias differ from state to state."""
+    d, _ = models()["driven_crank"]()
+    with keep_mechanics_untouched(d.mechanics):
+        parts = extract_mechanics_objects(d.mechanics)
+        symbols = SympySourceSymbolSlots(d, parts)
+        equations = NumericKaneEquations(parts, symbols)
+        random = np.random.default_rng(1)
+        states = [symbols.complete_values(random.uniform(0.5, 1.5, len(symbols.slot)).tolist()) for _ in range(5)]
+        together, alone = equations.evaluate_motions(states), [equations.evaluate_motion(state) for state in states]
+    for several, single in zip(together, alone, strict=True):
+        for name in (
+            "q_dot",
+            "u_dot",
+            "rate_scale",
+            "scale",
+            "velocities",
+            "omegas",
+            "kinetic",
+            "forces",
+            "mass_matrix",
+        ):
+            np.testing.assert_allclose(getattr(several, name), getattr(single, name), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(("fmi", "kind"), [("3", "ModelExchange"), ("2", "CoSimulation")])
 def test_real_fmus_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "driven_crank.py", tmp_path, fmi=fmi)

@@ -112,6 +112,8 @@ def test_compiled_it_is_what_it_is_in_numpy(make):
         other = fast.motion(state.t, state.x, list(state.r), prepared)
         for name in ("x_dot", "outputs", "residual", "u", "power", "kinetic"):
             assert np.allclose(getattr(other, name), getattr(one, name), rtol=1e-11, atol=1e-11), name
+        rows = [each.row_singular_values(state.t, state.x, list(state.r), prepared) for each in (plain, fast)]
+        assert np.allclose(*rows, rtol=1e-11, atol=1e-11)
 
 
 def test_a_whole_reference():
