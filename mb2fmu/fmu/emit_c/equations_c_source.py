@@ -9,7 +9,7 @@ Print a Jacobian that is too large to be written out: one tangent for each colou
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -197,6 +197,7 @@ class EquationFunctionTable:
         failures: What is wrong when a solve fails, in the order of their numbers; those of the motion come first.
         values: Doubles in w: calculated parameters, memory, then what else is prepared, for the motion first.
         work: Doubles that functions of both tables need for themselves, as far as they are printed.
+        motion: Of the motion: its functions one by one, from which a smaller form is printed; None of derivatives.
     """
 
     table: Literal["equations", "derivatives"]
@@ -204,6 +205,7 @@ class EquationFunctionTable:
     failures: tuple[str, ...]
     values: int
     work: int
+    motion: PrintedMotion | None = None
 
 
 def print_equation_functions(program: ScalarProgram, part: int = MAX_VALUES_PER_PART) -> EquationFunctionTable:
@@ -213,38 +215,32 @@ def print_equation_functions(program: ScalarProgram, part: int = MAX_VALUES_PER_
         program: As it was lowered.
         part: Largest number of values that one C function computes.
     """
-    functions = _motion_functions(program)
+    functions = {function.signature.stem: function for function in _motion_functions(program)}
     first = len(program.entries["prepare"].results) + len(program.layout.memory)
-    printer = _CEquationFunctionPrinter(program, functions, first, part)
-    printed = [printer.print_preparation_function("equations_prepare", calculated=True)]
-    for function in functions:
+    printer = _CEquationFunctionPrinter(program, list(functions.values()), first, part)
+    printed = {"prepare": printer.print_preparation_function("equations_prepare", calculated=True)}
+    for name, function in functions.items():
         whole = None
-        if (
-            function.signature.name == "equations_accelerations"
-            and printed[1].total_value_count > MAX_RECOMPUTED_VALUES
-        ):
-            whole = _forward_accelerations(printer.graph, function, printed[1], printer.hoisted)
-        printed.append(whole or printer.print_equation_function(function))
-    return printer.collect_printed_equations("equations", printed, 0)
+        if name == "accelerations" and printed["rhs"].total_value_count > MAX_RECOMPUTED_VALUES:
+            whole = _forward_accelerations(printer.graph, function, printed["rhs"], printer.hoisted)
+        printed[name] = whole or printer.print_equation_function(function)
+    table = printer.collect_printed_equations("equations", list(printed.values()), 0)
+    return replace(table, motion=PrintedMotion(printer, {n: f.signature for n, f in functions.items()}, printed))
 
 
-def print_compact_equation_functions(program: ScalarProgram) -> EquationFunctionTable:
+def print_compact_equation_functions(motion: PrintedMotion) -> EquationFunctionTable:
     """Print the same with one function for all that entry points share, where that takes less room.
 
     Failures have the numbers, and prepared values the places, of :func:`print_equation_functions`.
 
     Args:
-        program: As it was lowered.
+        motion: What that printed.
     """
-    functions = {function.signature.stem: function for function in _motion_functions(program)}
-    first = len(program.entries["prepare"].results) + len(program.layout.memory)
-    printer = _CEquationFunctionPrinter(program, list(functions.values()), first, MAX_VALUES_PER_PART)
-    printed = {"prepare": printer.print_preparation_function("equations_prepare", calculated=True)}
-    printed |= {name: printer.print_equation_function(function) for name, function in functions.items()}
-    stages = [name for name in _SHARED_ENTRIES if name in functions and program.entries[name].results]
+    printer, printed, entries = motion.printer, dict(motion.printed), motion.printer.graph.program.entries
+    stages = [name for name in _SHARED_ENTRIES if name in motion.signatures and entries[name].results]
     alone = sum(printed[name].total_value_count for name in stages)
     if len(stages) > 1 and alone <= MAX_SHARED_VALUES:
-        signatures = {name: functions[name].signature for name in stages}
+        signatures = {name: motion.signatures[name] for name in stages}
         shared, callers = print_function_shared_by_entry_points(
             printer.graph, "motion", signatures, printer.names, printer.hoisted
         )
@@ -276,6 +272,21 @@ def print_derivative_functions(
         else:
             printed.append(printer.print_equation_function(function))
     return printer.collect_printed_equations("derivatives", printed, motion.work)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedMotion:
+    """Functions of the motion.
+
+    Attributes:
+        printer: That printed them.
+        signatures: By the names of their entry points.
+        printed: Likewise, and ``prepare``.
+    """
+
+    printer: _CEquationFunctionPrinter
+    signatures: Mapping[str, PrintedCFunctionSignature]
+    printed: Mapping[str, PrintedCFunction]
 
 
 class _CEquationFunctionPrinter:

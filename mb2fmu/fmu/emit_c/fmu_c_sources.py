@@ -204,18 +204,20 @@ def emit_derivative_sources(
     return InMemoryFileTree(files).move_under("sources")
 
 
-def emit_compact_equation_files(program: ScalarProgram) -> tuple[InMemoryFileTree, int]:
+def emit_compact_equation_files(program: ScalarProgram, printed: EquationFunctionTable) -> tuple[InMemoryFileTree, int]:
     """Print the translation units of the motion so that they take little room; see ``shared_entry_point_function``.
 
     Args:
         program: As it was lowered.
+        printed: What :func:`emit_equation_sources` printed of it.
 
     Returns:
         ``equations….c``, in the place of those that :func:`emit_equation_sources` prints; and how many doubles of
         ``work`` they need.
     """
-    printed = print_compact_equation_functions(program)
-    return InMemoryFileTree(_render_equations_files(printed, program)), printed.work
+    assert printed.motion
+    compact = print_compact_equation_functions(printed.motion)
+    return InMemoryFileTree(_render_equations_files(compact, program)), compact.work
 
 
 def emit_fmu_sources(

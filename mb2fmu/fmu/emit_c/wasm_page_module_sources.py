@@ -13,6 +13,7 @@ import re
 from pathlib import PurePosixPath as Path
 
 from mb2fmu.compiler.program.scalar_program import ScalarProgram
+from mb2fmu.fmu.emit_c.equations_c_source import EquationFunctionTable
 from mb2fmu.fmu.emit_c.fmu_c_sources import (
     emit_compact_equation_files,
     is_motion_equation_translation_unit,
@@ -43,7 +44,7 @@ _UNUSED_ENTRIES = (
 
 
 def emit_wasm_module_sources(
-    sources: InMemoryFileTree, program: ScalarProgram, interface: FmuInterface
+    sources: InMemoryFileTree, program: ScalarProgram, interface: FmuInterface, printed: EquationFunctionTable
 ) -> InMemoryFileTree:
     """Print the code.
 
@@ -51,6 +52,7 @@ def emit_wasm_module_sources(
         sources: Of the FMU, ``sources/…``.
         program: That they were printed from.
         interface: Of the FMU.
+        printed: What ``emit_equation_sources`` printed of the program.
 
     Returns:
         Files of one folder; :data:`MAIN_FILE`, and all that begin with ``equations`` or ``derived``, are translation
@@ -67,7 +69,7 @@ def emit_wasm_module_sources(
             and not is_motion_equation_translation_unit(Path(path).name)
         )
     }
-    motion, work = emit_compact_equation_files(program)
+    motion, work = emit_compact_equation_files(program, printed)
     files |= motion.files
     files["derived.c"] = _enlarge_work(files["derived.c"], work)
     facts = form_standalone_template_values(interface)

@@ -15,6 +15,7 @@ from mb2fmu.pipeline.derivation.right_hand_side import CompilableProgram
 
 if TYPE_CHECKING:
     from mb2fmu.compiler.program.scalar_program import ScalarProgram
+    from mb2fmu.fmu.emit_c.equations_c_source import EquationFunctionTable
     from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.fmu.interface.fmu_interface import FmuInterface
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -110,6 +111,7 @@ class FmuBuildResult:
         core: The whole FMU, without its report.
         timings: Of the stages so far.
         live: The FMU as a page runs it; None where there is none.
+        printed: Functions of a native FMU's motion, from which those of the page are printed.
     """
 
     derivation: DerivationResult
@@ -121,6 +123,7 @@ class FmuBuildResult:
     core: InMemoryFileTree
     timings: tuple[StageTime, ...]
     live: BrowserFmuModule | None = None
+    printed: EquationFunctionTable | None = None
 
     def __repr__(self) -> str:
         """Return a line: the model, and the contents of the FMU."""

@@ -100,8 +100,9 @@ def _build_native(
         core = package.assemble_native_fmu(sources, binaries, description, described, drawn=drawn, compiler=compiler)
         core = core.joined(scene_and_picture.files)
     return FmuBuildResult(
-        derivation, described, sources, description, binaries, scene_and_picture.scene, core, stage.timings
-    )
+        derivation, described, sources, description, binaries, scene_and_picture.scene, core, stage.timings,
+        printed=motion.printed,
+    )  # fmt: skip
 
 
 def _describe_fmu_variables(derivation: DerivationResult, target: FmuTarget) -> FmuInterface:

@@ -25,11 +25,11 @@ def build_wasm_page_fmu(built: FmuBuildResult) -> BrowserFmuModule | None:
     from mb2fmu.fmu import emit_c, toolchain
     from mb2fmu.visualization.interactive_fmu import MAX_MODULE_BYTES, BrowserFmuModule, make_parameter_slider
 
-    described = built.interface
-    if described.target.backend != "native":
+    described, program = built.interface, built.derivation.program_with_modes
+    if built.printed is None:
         return None
     module = toolchain.compile_wasm_module(
-        emit_c.emit_wasm_module_sources(built.sources, built.derivation.program_with_modes, described)
+        emit_c.emit_wasm_module_sources(built.sources, program, described, built.printed)
     )
     if module is None or len(module) > MAX_MODULE_BYTES:
         return None

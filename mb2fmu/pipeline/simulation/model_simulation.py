@@ -209,7 +209,7 @@ def _integrate_derivation(
     require_finite_start_derivative(f"{definition.name} cannot be simulated:", f.states, moved(0.0, f.x0))
     longest = float(time[1]) if at else np.inf
     x = _integrate_states(time, moved, f.x0, replace(definition, experiment=run), longest, f.states)
-    known = map_variable_units(derivation.equations, definition)
+    known = _map_variable_units(derivation.equations, definition)
     y = f.outputs(time, x, inputs).reshape(len(time), -1)
     dependent = _dependent_variable_units(derivation)
     z = _compute_dependent_variables(derivation, time, x, inputs)
@@ -281,7 +281,7 @@ def _difference_jacobian(f: StateDerivativeFunction, t: float, x: Floats) -> Flo
     return np.array([(f(t, x + step * unit) - base) / step for step, unit in zip(steps, np.eye(len(x)), strict=True)]).T
 
 
-def map_variable_units(equations: EquationsOfMotion, definition: DeclaredModelContent) -> dict[str, str]:
+def _map_variable_units(equations: EquationsOfMotion, definition: DeclaredModelContent) -> dict[str, str]:
     """Return FMU name → unit of the states in their order, then of the outputs."""
     states, _, _ = visualization.list_scene_variables(definition, equations)
     return {s.name: s.unit for s in states} | {o.name: o.unit for o in equations.outputs}

@@ -26,7 +26,6 @@ from mb2fmu.analysis.studies.study_result_store import INDICES_FILE, INPUTS_FILE
 from mb2fmu.analysis.studies.trajectory_files import import_pyarrow, import_zarr
 from mb2fmu.errors import AnalysisError, Fault, Mb2FmuError, ToolError
 from mb2fmu.pipeline.simulation.input_signals import InputValue, read_input_signals
-from mb2fmu.report.figures.figure_style import check_figure_packages
 from mb2fmu.temporary_files import make_temporary_folder
 
 if TYPE_CHECKING:
@@ -99,7 +98,6 @@ def run_study(
     written = plan if isinstance(plan, Mapping) else _read_plan_file(Path(plan))
     checked, faults = parse_study_plan(written)
     import_pyarrow()  # reported before anything runs
-    check_figure_packages()
     if checked.trajectory_format == "zarr":
         import_zarr()
     base = Path() if isinstance(plan, Mapping) else Path(plan).parent

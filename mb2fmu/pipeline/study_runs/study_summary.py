@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
 from mb2fmu.analysis.studies.resolved_study_plan import ResolvedStudy
 from mb2fmu.analysis.studies.sensitivity_indices import SobolIndices, estimate_sobol_indices
@@ -185,7 +186,7 @@ def _draw_study_figures(
     results: Sequence[tuple[str, str, Floats]],
     found: Mapping[str, SobolIndices],
     log: Sequence[str],
-) -> dict[str, tuple[bytes, str]]:
+) -> dict[str, tuple[Markup, str]]:
     """Return heading → picture and its caption."""
     if not len(results[0][2]):
         return {}

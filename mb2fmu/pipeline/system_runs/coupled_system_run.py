@@ -12,22 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mb2fmu.compiler.arithmetic.undefined_start_derivative_error import require_finite_start_derivative
 from mb2fmu.errors import Fault, Mb2FmuError, ToolError
 from mb2fmu.fmu import package
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
+from mb2fmu.mechanics import mechanism
 from mb2fmu.model.model_loading import load_result_of_annotated_function, resolve_model_argument
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
-from mb2fmu.pipeline.derivation.model_derivation import derive
+from mb2fmu.pipeline.derivation.model_derivation import derive, load_model_and_mechanism
 from mb2fmu.pipeline.derivation.pipeline_results import StageObserver, StageTime
-from mb2fmu.pipeline.derivation.right_hand_side_of_derivation import right_hand_side, start_values
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.pipeline.simulation.model_simulation import map_variable_units, simulate_derivation
 from mb2fmu.pipeline.simulation.simulation_trajectories import format_parquet, require_parquet_support
 from mb2fmu.systems.coupled_system import CoupledSystem, DeclaredSystemComponent
 from mb2fmu.systems.exports.fmpy_system_script import form_fmpy_script
@@ -48,14 +46,8 @@ from mb2fmu.systems.system_wiring import find_system_declaration_faults, wire_sy
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
 from mb2fmu.temporary_files import make_temporary_folder
 
-if TYPE_CHECKING:
-    from mb2fmu.model import DeclaredModelContent
-    from mb2fmu.pipeline.derivation.pipeline_results import DerivationResult
-
 Floats = npt.NDArray[np.float64]
 
-MONOLITHIC_TOLERANCE = 1e-11
-"""Relative tolerance with which the whole model is integrated."""
 _GRID_TOLERANCE = 1e-7
 """Part of a step by which a communication point misses a multiple of it at most."""
 
@@ -352,14 +344,22 @@ def _compare_with_monolithic_model(
     Where the whole has events only those that are multiples of the step count: others are where an FMU ended a step by
     an event, which the whole has at another instant, before or after, and just there all that jumps would differ.
     """
+    from mb2fmu.pipeline.system_runs.monolithic_model_simulation import (  # not needed without a whole
+        integrate_reference_equations,
+        simulate_monolithic_model,
+    )
+
     declared = joined.system.reference_model
     assert declared is not None
     source = _locate_source(declared.source, joined.system)
-    derivation = derive(source, arguments=declared.arguments, observer=observer)
-    stepping = joined.system.run_settings.stepping
-    if needs_event_handling(derivation) and stepping.accuracy is None:
-        motion = _select_communication_points(motion, stepping.step)
-    found = simulate_monolithic_model(derivation, motion.time, where=declared.where)
+    checked, read = load_model_and_mechanism(source, declared.arguments, StageStopwatch(observer))
+    if mechanism.has_events(read):
+        derivation, stepping = derive(checked, observer=observer), joined.system.run_settings.stepping
+        if needs_event_handling(derivation) and stepping.accuracy is None:
+            motion = _select_communication_points(motion, stepping.step)
+        found = simulate_monolithic_model(derivation, motion.time, where=declared.where)
+    else:  # what an FMU of the whole would need is not derived
+        found = integrate_reference_equations(read, motion.time)
     faults = [
         Fault(f"the whole has no variable {whole}", declared.where, f"it has {', '.join(sorted(found))}")
         for whole in declared.reference_names.values()
@@ -384,86 +384,3 @@ def _select_communication_points(motion: SystemTrajectories, step: float) -> Sys
         motion, time=motion.time[rows], values=motion.values[rows], energy_defects=motion.energy_defects[rows],
         exchanged_energies=motion.exchanged_energies[rows],
     )  # fmt: skip
-
-
-def simulate_monolithic_model(
-    derivation: DerivationResult, time: Floats, tolerance: float = MONOLITHIC_TOLERANCE, where: str = ""
-) -> dict[str, Floats]:
-    """Return states and outputs of a model at given times, by FMU name; inputs keep their start values.
-
-    By the model's own equations; a model with events, contacts or friction that sticks by its unit, which finds them,
-    with the tolerance of the model's own experiment.
-
-    Args:
-        derivation: Of the model.
-        time: In s, rising, shape (n_t,); of a model with events at equal distances from 0 on.
-        tolerance: Relative.
-        where: Of the declaration, for messages.
-
-    Raises:
-        CouplingError: If a model with events is requested at times of unequal distances.
-        ValidationError: If the integration stops early, or x' has no value at the start.
-    """
-    if needs_event_handling(derivation):
-        return _simulate_by_fmu(derivation, time, where)
-    f = right_hand_side(derivation)
-    require_finite_start_derivative(f"{derivation.definition.name} cannot be simulated:", f.states, f(0.0, f.x0, f.r0))
-    start = np.asarray(f.x0)
-    x = _integrate_states(derivation.definition, lambda t, x: f(t, x, f.r0), start, time, tolerance, f.states)
-    inputs = np.tile(f.r0, (len(time), 1))
-    y = f.outputs(time, x, inputs).reshape(len(time), -1)
-    names = map_variable_units(derivation.equations, derivation.definition)
-    return dict(zip(names, np.concatenate([x, y], axis=1).T, strict=True))
-
-
-def _integrate_states(
-    definition: DeclaredModelContent,
-    f: Callable[[float, Floats], Floats],
-    x0: Floats,
-    time: Floats,
-    tolerance: float,
-    names: Sequence[str],
-) -> Floats:
-    """Return states at given times, shape (n_t, n_x).
-
-    Steps end at these times: between steps DOP853 knows its states to seventh order only, which was a thousand times
-    worse than its tolerance in the rates of an excavator's arm (2.8e-8 of their size at 1e-13). Radau's stiff steps are
-    as short as its interpolant wants them anyway.
-
-    Raises:
-        ValidationError: If the integration stops early.
-    """
-    from scipy.integrate import solve_ivp
-
-    stiff = definition.experiment.stiff
-    method: Literal["Radau", "DOP853"] = "Radau" if stiff else "DOP853"
-    legs = [time] if stiff else [time[k : k + 2] for k in range(len(time) - 1)]
-    found, last = [x0], None
-    for leg in legs:
-        span = (float(leg[0]), float(leg[-1]))
-        length = span[1] - span[0]
-        # Legs are equal but for round-off, which is no step of its own.
-        first = None if last is None else last if last < (1.0 - _GRID_TOLERANCE) * length else length
-        solution = solve_ivp(
-            f, span, found[-1], method=method, rtol=tolerance, atol=tolerance, first_step=first,
-            t_eval=leg if stiff else None,
-        )  # fmt: skip
-        if not solution.success:
-            from mb2fmu.validation.reference.integration_standstill_diagnosis import make_scipy_failure_error
-
-            raise make_scipy_failure_error(solution, f, names, f"{definition.name} cannot be simulated:", span[0])
-        found += list(solution.y.T[1:]) if stiff else [solution.y[:, -1]]
-        last = float(np.max(np.diff(solution.t)))
-    return np.array(found)
-
-
-def _simulate_by_fmu(derivation: DerivationResult, time: Floats, where: str) -> dict[str, Floats]:
-    """Return the motion of the whole by the model's own unit."""
-    steps = np.diff(time)
-    if np.ptp(steps) > 1e-9 * steps[0]:
-        fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= out")
-        raise CouplingError("the system cannot be compared with its whole:", [fault])
-    values = start_values(derivation)[1].tolist()
-    held = dict(zip((each.name for each in derivation.definition.inputs), values, strict=True))
-    found = simulate_derivation(derivation, inputs=held, stop=float(time[-1]), step=float(time[-1]) / len(steps))
-    return {name: found[name] for name in found.names}

@@ -34,7 +34,7 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 
 def use_figure_style() -> AbstractContextManager[None]:
     """Set our letters for figures inside, and names within SVG files that do not change between runs."""
-    check_figure_packages()
+    _check_figure_packages()
     import matplotlib as mpl
 
     style: dict[Any, Any] = {"svg.hashsalt": "mb2fmu", "font.family": "DejaVu Sans", "font.size": 10}
@@ -47,14 +47,14 @@ def make_empty_figure(width: float, height: float) -> Figure:
     Raises:
         ToolError: If matplotlib is not installed.
     """
-    check_figure_packages()
+    _check_figure_packages()
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def check_figure_packages() -> None:
-    """Check that figures can be drawn; a command that draws one at its end asks at its beginning.
+def _check_figure_packages() -> None:
+    """Check that figures can be drawn.
 
     Raises:
         ToolError: If matplotlib is not installed; says what to install.
@@ -73,7 +73,7 @@ def choose_figure_format(path: Path) -> str:
     if form not in FIGURE_FORMATS:
         remedy = f"end its name in {', '.join('.' + known for known in FIGURE_FORMATS)}"
         raise ValidationError("the plot cannot be written:", [Fault(f"a picture cannot be .{form}", str(path), remedy)])
-    check_figure_packages()
+    _check_figure_packages()
     return form
 
 

@@ -1,25 +1,34 @@
-"""Pictures of a study: cases as lines over varied quantities, results over each quantity, Sobol' indices."""
+"""Pictures of a study: cases as lines over varied quantities, results over each quantity, Sobol' indices.
+
+They stand in the page as SVG text, as the charts of :mod:`mb2fmu.report.figures.svg_chart` do.
+"""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup, escape
 
-from mb2fmu.report.figures.figure_style import BLUE, GREEN, INK, LINE, RED, SOFT, make_empty_figure, render_figure
-from mb2fmu.report.figures.svg_chart import format_axis_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from mb2fmu.report.figures.svg_chart import ChartAxis, choose_linear_axis, format_axis_label
+from mb2fmu.report.number_format import MINUS_SIGN, format_declared_number
 
 Floats = npt.NDArray[np.float64]
 
 MOST_LINES, MOST_POINTS, MOST_ACROSS, MOST_DOWN = 1500, 4000, 5, 6
 _MEDIAN_BINS = 12
+_RAMP = ("#3d62d8", "#7a5fd6", "#b85fb8", "#d9707f", "#d8963a")
+"""Colours from the smallest to the largest result: each is lighter than the one before, and seen on white and dark."""
+_RAMP_STEPS = 24
+_LETTER_WIDTH = 6.5
+"""Of a label, about, in units of the drawing, which are pixels."""
+_LEFT_MARGIN, _HEAD_HEIGHT, _FOOT_HEIGHT, _GAP = 50, 28, 36, 18
+_PANEL_WIDTH, _PANEL_HEIGHT, _LINES_HEIGHT, _BAR_HEIGHT = 180, 120, 240, 11
+_POINTS_PER_PATH = 500
+"""Points of one path do not cover each other; those of several do, so that many cases in a place are darker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,119 +43,206 @@ class SobolIndexBarValues:
 
 def draw_parallel_coordinates(
     varied: Mapping[str, tuple[str, Floats]], result: tuple[str, str, Floats], *, log: Sequence[str]
-) -> bytes:
-    """Return each case as a line over the varied quantities, coloured by a result; failed cases in red. SVG.
+) -> Markup:
+    """Return each case as a line over the varied quantities, coloured by a result; failed cases in red.
 
     Args:
         varied: FMU name → unit, values of all cases.
         result: Name, unit, values; NaN where a case failed.
         log: Names whose scale is logarithmic.
     """
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import Normalize
-
-    name, unit, values = result
+    values = result[2]
     columns = [*((n, u, v) for n, (u, v) in varied.items()), result]
+    labels = [format_axis_label(n, u) for n, u, _ in columns]
     shown = _choose_evenly_spaced(len(values), MOST_LINES)
-    figure = make_empty_figure(min(11.0, 2.2 + 1.5 * len(columns)), 4.2)
-    axes = figure.subplots()
     heights, marks = zip(*(_scale_to_unit_interval(v, log=n in log) for n, _, v in columns), strict=True)
-    table = np.column_stack(heights)[shown]
-    good = np.isfinite(values[shown])
-    finite = values[np.isfinite(values)]
-    colours = ScalarMappable(Normalize(*((finite.min(), finite.max()) if len(finite) else (0.0, 1.0))), "viridis")
-    order = np.argsort(values[shown][good])
-    across = np.arange(len(columns))
-    lines = [np.column_stack([across, row]) for row in table[good][order]]
-    opacity = float(np.clip(60.0 / max(len(lines), 1), 0.12, 0.8))
-    axes.add_collection(
-        LineCollection(lines, colors=colours.to_rgba(values[shown][good][order]), linewidths=0.9, alpha=opacity,
-                       rasterized=True)
-    )  # fmt: skip
-    for row in table[~good]:
-        axes.plot(across[:-1], row[:-1], color=RED, linewidth=0.9, alpha=0.8)
-    for k, (low, high) in enumerate(marks):
-        axes.plot([k, k], [0.0, 1.0], color=SOFT, linewidth=1.0)
-        axes.text(k, -0.03, f"{low:.4g}", ha="center", va="top", color=SOFT, fontsize=8.5)
-        axes.text(k, 1.03, f"{high:.4g}", ha="center", va="bottom", color=SOFT, fontsize=8.5)
-        axes.text(
-            k, -0.12, format_axis_label(columns[k][0], columns[k][1]), ha="center", va="top", color=INK, fontsize=9.5
-        )
-    axes.set(xlim=(-0.4, len(columns) - 0.6), ylim=(-0.22, 1.1))
-    axes.axis("off")
-    if len(finite):
-        bar = figure.colorbar(colours, ax=axes, pad=0.02, fraction=0.05)
-        bar.set_label(format_axis_label(name, unit), color=INK)
-    return render_figure(figure, "svg")
+    distance = _widen_for_labels(labels, 100)
+    lower = _HEAD_HEIGHT + _LINES_HEIGHT
+    across = [(k + 0.5) * distance for k in range(len(columns))]
+    parts = [*_draw_case_lines(across, np.column_stack(heights)[shown])]
+    for x, label, (low, high) in zip(across, labels, marks, strict=True):
+        parts.append(f'<path class="frame" d="M{x:.1f} {_HEAD_HEIGHT}V{lower}"/>')
+        parts.append(_draw_text("tick middle", x, _HEAD_HEIGHT - 8, f"{high:.4g}".replace("-", MINUS_SIGN)))
+        parts.append(_draw_text("tick middle", x, lower + 14, f"{low:.4g}".replace("-", MINUS_SIGN)))
+        parts.append(_draw_text("label middle", x, lower + 30, label))
+    step = _LINES_HEIGHT / _RAMP_STEPS
+    for k in range(_RAMP_STEPS if np.isfinite(values).any() else 0):
+        y = lower - k * step
+        path = f"M{across[-1]:.1f} {y:.1f}v{-step:.1f}"
+        parts.append(f'<path class="ramp" stroke="{_choose_ramp_colour(k)}" d="{path}"/>')
+    title = f"Cases as lines, coloured by {result[0]}"
+    return _wrap_drawing(title, len(columns) * distance, lower + _FOOT_HEIGHT, parts)
 
 
 def draw_study_results(
     varied: Mapping[str, tuple[str, Floats]], results: Sequence[tuple[str, str, Floats]], *, log: Sequence[str]
-) -> bytes:
-    """Return each result over each varied quantity: all cases as points, the median of neighbours as a line. SVG."""
+) -> Markup:
+    """Return each result over each varied quantity: all cases as points, the median of neighbours as a line."""
     names = list(varied)[:MOST_ACROSS]
-    rows = results[:MOST_DOWN]
-    figure = make_empty_figure(min(11.0, 1.2 + 2.4 * len(names)), 0.5 + 2.1 * len(rows))
-    grid = figure.subplots(len(rows), len(names), sharey="row", sharex="col", squeeze=False)
-    for i, (name, unit, values) in enumerate(rows):
-        for k, other in enumerate(names):
-            axes, x = grid[i, k], varied[other][1]
-            _draw_case_points(axes, x, values)
-            _draw_neighbour_medians(axes, x, values, log=other in log)
-            if other in log:
-                axes.set_xscale("log")
-            if i == len(rows) - 1:
-                axes.set_xlabel(format_axis_label(other, varied[other][0]), color=INK)
-        grid[i, 0].set_ylabel(textwrap.fill(format_axis_label(name, unit), 24), color=INK)  # as long as a panel is high
-    return render_figure(figure, "svg")
+    below = {name: _choose_axis_across(varied[name][1], log=name in log) for name in names}
+    labels = {name: format_axis_label(name, varied[name][0], axis.factor) for name, axis in below.items()}
+    width = _widen_for_labels(list(labels.values()), _PANEL_WIDTH)
+    lefts = [_LEFT_MARGIN + k * (width + _GAP) for k in range(len(names))]
+    parts: list[str] = []
+    lower = 0
+    for name, unit, values in results[:MOST_DOWN]:
+        lower += _HEAD_HEIGHT + _PANEL_HEIGHT
+        beside = choose_linear_axis(values)
+        parts.append(_draw_text("label", 4, lower - _PANEL_HEIGHT - 9, format_axis_label(name, unit, beside.factor)))
+        for value, text in beside.ticks:
+            y = lower - _PANEL_HEIGHT * _place(beside, value)
+            parts.append(_draw_text("tick end", _LEFT_MARGIN - 5, y + 3.5, text))
+            parts += [f'<path class="grid" d="M{left} {y:.1f}h{width}"/>' for left in lefts]
+        for other, left in zip(names, lefts, strict=True):
+            for value, _ in below[other].ticks:
+                x = left + width * _place(below[other], value)
+                parts.append(f'<path class="grid" d="M{x:.1f} {lower}v{-_PANEL_HEIGHT}"/>')
+            cases = np.column_stack([varied[other][1], values])
+            medians = _find_neighbour_medians(cases, log=other in log)
+            points, line = (
+                np.column_stack(
+                    [10 * width * below[other].place(xy[:, 0]), -10 * _PANEL_HEIGHT * beside.place(xy[:, 1])]
+                )
+                for xy in (cases, medians)
+            )
+            parts.append(f'<g transform="translate({left} {lower})scale(.1)">')
+            parts += [*_draw_case_points(points), *_draw_polyline("median", line), "</g>"]
+            parts.append(f'<path class="frame" d="M{left} {lower - _PANEL_HEIGHT}v{_PANEL_HEIGHT}h{width}"/>')
+    for other, left in zip(names, lefts, strict=True):
+        for value, text in below[other].ticks:
+            parts.append(_draw_text("tick middle", left + width * _place(below[other], value), lower + 13, text))
+        parts.append(_draw_text("label middle", left + width / 2, lower + 29, labels[other]))
+    return _wrap_drawing("Results over what varies", lefts[-1] + width + _GAP, lower + _FOOT_HEIGHT, parts)
 
 
-def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBarValues]) -> bytes:
-    """Draw Sobol' indices as bars with their intervals: a panel per result. SVG."""
-    figure = make_empty_figure(8.0, 0.7 + (0.55 + 0.36 * len(names)) * len(indices))
-    grid = figure.subplots(len(indices), 1, sharex=True, squeeze=False)[:, 0]
-    at = np.arange(len(names))
-    for axes, (result, found) in zip(grid, indices.items(), strict=True):
-        for shift, values, bounds, colour, label in (
-            (-0.18, found.first, found.first_interval, BLUE, "alone"),
-            (0.18, found.total, found.total_interval, GREEN, "with all it acts together with"),
-        ):
-            error = np.abs(np.nan_to_num(bounds.T - values))
-            axes.barh(at + shift, values, height=0.32, color=colour, label=label)
-            axes.errorbar(values, at + shift, xerr=error, fmt="none", ecolor=INK, elinewidth=1.0, capsize=2)
-        axes.set_yticks(at, names)
-        axes.invert_yaxis()
-        axes.set_title(result, loc="left", fontsize=10, color=INK)
-        axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
-        _style_finished_axes(axes)
-    grid[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize=9)
-    grid[-1].set_xlabel("part of the variance", color=INK)
-    return render_figure(figure, "svg")
+def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBarValues]) -> Markup:
+    """Draw Sobol' indices as bars with their intervals: a panel per result."""
+    kinds = (("first", "alone"), ("third", "with all it acts together with"))
+    left, width = int(_LETTER_WIDTH * max(map(len, names))) + 14, 2 * _PANEL_WIDTH
+    bounds = [ends.ravel() for found in indices.values() for ends in (found.first_interval, found.total_interval)]
+    axis = choose_linear_axis(np.concatenate([*bounds, [0.0, 1.0]]))
+    parts: list[str] = []
+    for k, (style, text) in enumerate(kinds):
+        parts.append(f'<path class="bar line {style}" d="M{left + 80 * k} 10h14"/>')
+        parts.append(_draw_text("tick", left + 80 * k + 19, 13.5, text))
+    zero = left + width * _place(axis, 0.0)
+    lower = _HEAD_HEIGHT
+    for result, found in indices.items():
+        upper = lower + _HEAD_HEIGHT
+        lower = upper + 3 * _BAR_HEIGHT * len(names)
+        parts.append(_draw_text("label", 4, upper - 8, result))
+        for value, _ in axis.ticks:
+            parts.append(f'<path class="grid" d="M{left + width * _place(axis, value):.1f} {upper}V{lower}"/>')
+        estimated = ((found.first, found.first_interval), (found.total, found.total_interval))
+        for i, name in enumerate(names):
+            middle = upper + 3 * _BAR_HEIGHT * (i + 0.5)
+            parts.append(_draw_text("tick end", left - 6, middle + 3.5, name))
+            for (style, _), (values, intervals), shift in zip(kinds, estimated, (-0.55, 0.55), strict=True):
+                y = middle + shift * _BAR_HEIGHT
+                end = left + width * _place(axis, float(values[i]))
+                parts.append(f'<path class="bar line {style}" d="M{zero:.1f} {y:.1f}H{end:.1f}"/>')
+                if np.isfinite(intervals[i]).all():
+                    low, high = (left + width * _place(axis, float(bound)) for bound in intervals[i])
+                    whisker = f"M{low:.1f} {y:.1f}H{high:.1f}m0 -3v6M{low:.1f} {y - 3:.1f}v6"
+                    parts.append(f'<path class="median" d="{whisker}"/>')
+        parts.append(f'<path class="frame" d="M{left} {upper}V{lower}h{width}"/>')
+    for value, text in axis.ticks:
+        parts.append(_draw_text("tick middle", left + width * _place(axis, value), lower + 13, text))
+    parts.append(_draw_text("label middle", left + width / 2, lower + 29, "part of the variance"))
+    return _wrap_drawing("Sobol’ indices", left + width + 3 * _GAP, lower + _FOOT_HEIGHT, parts)
 
 
-def _draw_case_points(axes: Axes, x: Floats, y: Floats) -> None:
-    """Draw cases as points, failed ones as marks at the lower edge."""
-    shown = _choose_evenly_spaced(len(x), MOST_POINTS)
+def _draw_case_lines(across: Sequence[float], table: Floats) -> Iterator[str]:
+    """Draw cases as lines through heights 0 … 1, shape (n, n_columns); the last is the result's: it sets the colour."""
+    good = np.isfinite(table[:, -1])
+    drawn = table[good][np.argsort(table[good, -1])]
+    opacity = float(np.clip(60.0 / max(len(drawn), 1), 0.12, 0.8))
+    x = 10.0 * np.array(across)
+    yield f'<g transform="translate(0 {_HEAD_HEIGHT + _LINES_HEIGHT})scale(.1)" stroke-opacity="{opacity:.2g}">'
+    for row in drawn:
+        colour = _choose_ramp_colour(min(int(row[-1] * _RAMP_STEPS), _RAMP_STEPS - 1))
+        yield from _draw_polyline("case", np.column_stack([x, -10 * _LINES_HEIGHT * row]), f' stroke="{colour}"')
+    for row in table[~good]:
+        failed = np.column_stack([x, -10 * _LINES_HEIGHT * row])[:-1]
+        yield from _draw_polyline("case failed", failed, ' stroke-opacity="0.8"')
+    yield "</g>"
+
+
+def _draw_case_points(points: Floats) -> Iterator[str]:
+    """Draw cases as points, shape (n, 2), failed ones as marks at the lower edge; places in tenths of a unit."""
+    good = np.isfinite(points[:, 1])
+    shown = np.flatnonzero(good)[_choose_evenly_spaced(int(good.sum()), MOST_POINTS)]
+    places = np.rint(points[shown]).astype(int).tolist()
     opacity = float(np.clip(300.0 / max(len(shown), 1), 0.12, 0.9))
-    axes.scatter(x[shown], y[shown], s=9, color=BLUE, alpha=opacity, linewidths=0, rasterized=True)
-    lost = ~np.isfinite(y)
-    if lost.any():
-        axes.plot(x[lost], np.zeros(lost.sum()), "|", color=RED, markersize=9, transform=axes.get_xaxis_transform())
-    _style_finished_axes(axes)
+    for k in range(0, len(places), _POINTS_PER_PATH):
+        path = "".join(f"M{across} {up}h0" for across, up in places[k : k + _POINTS_PER_PATH])
+        yield f'<path class="point" stroke-opacity="{opacity:.2g}" d="{path}"/>'
+    if not good.all():
+        marks = "".join(f"M{across:.0f} 0v-80" for across in points[~good, 0].tolist())
+        yield f'<path class="case failed" d="{marks}"/>'
 
 
-def _draw_neighbour_medians(axes: Axes, x: Floats, y: Floats, *, log: bool) -> None:
-    """Draw medians of cases that lie side by side."""
-    good = np.isfinite(y)
-    x, y = x[good], y[good]
+def _draw_polyline(style: str, points: Floats, attributes: str = "") -> Iterator[str]:
+    """Draw lines between points, shape (n, 2); nothing where there are none."""
+    if len(points):
+        text = "L".join(f"{x:.0f} {y:.0f}" for x, y in points.tolist())
+        yield f'<path class="{style}"{attributes} d="M{text}"/>'
+
+
+def _draw_text(style: str, x: float, y: float, text: str) -> str:
+    """Return a text at a place."""
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
+
+
+def _wrap_drawing(title: str, width: float, height: float, parts: Sequence[str]) -> Markup:
+    """Return the drawing as an element as wide as it is made; the title is for those who do not see it."""
+    head = f'<svg class="chart" viewBox="0 0 {width:.0f} {height:.0f}" style="width:{width:.0f}px" role="img"'
+    text = f'{head} aria-label="{escape(title)}">{"".join(parts)}</svg>'
+    return Markup(text)  # noqa: S704 (every text in it went through escape)
+
+
+def _widen_for_labels(labels: Sequence[str], least: int) -> int:
+    """Return a width in which each label has room."""
+    return max(least, math.ceil(_LETTER_WIDTH * max(map(len, labels))) + 10)
+
+
+def _choose_ramp_colour(step: int) -> str:
+    """Return the colour of a step of the ramp, 0 … ``_RAMP_STEPS`` - 1."""
+    at = step / (_RAMP_STEPS - 1) * (len(_RAMP) - 1)
+    k = min(int(at), len(_RAMP) - 2)
+    ends = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in _RAMP[k : k + 2]]
+    return "#" + "".join(f"{round(a + (at - k) * (b - a)):02x}" for a, b in zip(*ends, strict=True))
+
+
+def _choose_axis_across(values: Floats, *, log: bool) -> ChartAxis:
+    """Return the axis of a quantity, from its smallest to its largest value."""
+    if not log:
+        return choose_linear_axis(values, tight=True)
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        low, high = low / 2.0, high * 2.0
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [10.0**k for k in powers if low <= 10.0**k <= high]
+    if len(ticks) < 3:
+        ticks = [m * 10.0**k for k in powers for m in (1.0, 2.0, 5.0) if low <= m * 10.0**k <= high]
+    ticks = ticks[:: math.ceil(len(ticks) / 5)] if ticks else []
+    return ChartAxis("log", low, high, tuple((tick, format_declared_number(float(f"{tick:.0e}"))) for tick in ticks))
+
+
+def _place(axis: ChartAxis, value: float) -> float:
+    """Return the position of one value on an axis, 0 … 1."""
+    return float(axis.place(np.array([value]))[0])
+
+
+def _find_neighbour_medians(cases: Floats, *, log: bool) -> Floats:
+    """Return mean place and median of cases that lie side by side, shapes (n, 2); none of few cases."""
+    x, y = cases[np.isfinite(cases[:, 1])].T
     if len(x) < 3 * _MEDIAN_BINS:
-        return
+        return np.zeros((0, 2))
     edges = np.quantile(x, np.linspace(0.0, 1.0, _MEDIAN_BINS + 1))
     place = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, _MEDIAN_BINS - 1)
     found = [(x[place == b], y[place == b]) for b in range(_MEDIAN_BINS) if (place == b).any()]
-    middle = [float(np.exp(np.log(a).mean()) if log else a.mean()) for a, _ in found]
-    axes.plot(middle, [float(np.median(b)) for _, b in found], color=INK, linewidth=1.6)
+    return np.array([[np.exp(np.log(a).mean()) if log else a.mean(), np.median(b)] for a, b in found])
 
 
 def _scale_to_unit_interval(values: Floats, *, log: bool) -> tuple[Floats, tuple[float, float]]:
@@ -157,18 +253,9 @@ def _scale_to_unit_interval(values: Floats, *, log: bool) -> tuple[Floats, tuple
         return np.full(len(values), np.nan), (0.0, 0.0)
     low, high = float(scaled[finite].min()), float(scaled[finite].max())
     ends = float(np.nanmin(values[finite])), float(np.nanmax(values[finite]))
-    return (scaled - low) / (high - low) if high > low else np.full(len(values), 0.5), ends
+    return np.where(finite, (scaled - low) / (high - low) if high > low else 0.5, np.nan), ends
 
 
 def _choose_evenly_spaced(n: int, most: int) -> npt.NDArray[np.intp]:
     """Return at most so many of n, always the same ones."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
-
-
-def _style_finished_axes(axes: Axes) -> None:
-    """Give axes the look that all pictures of studies have."""
-    axes.grid(color=LINE, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=SOFT, labelsize=8.5)
-    for side in axes.spines.values():
-        side.set_color(LINE)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, Template
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from mb2fmu.fmu.packaged_templates import make_template_environment
 from mb2fmu.report.sections.report_tooltips import EXPLANATIONS, add_tooltips
@@ -47,12 +47,6 @@ def render_html_document(template: str | Template, **values: object) -> bytes:
     style = Markup(_read_template_source(made, "page.css").strip())  # noqa: S704 (our own file)
     text = made.get_template(template).render(style=style, **values)
     return (_drop_empty_lines(text) + "\n").encode()
-
-
-def embed_svg_image(svg: bytes, words: str) -> Markup:
-    """Return a drawing as an image with its data in it; ``words`` describe it for those who do not see it."""
-    data = base64.b64encode(svg).decode("ascii")
-    return Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(escape(words), data)
 
 
 def _drop_empty_lines(text: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mb2fmu.report.pages.page_rendering import embed_svg_image, render_html_document
+from markupsafe import Markup
+
+from mb2fmu.report.pages.page_rendering import render_html_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class StudyPageContent:
     cases: int
     failed: int
     left: int
-    pictures: Mapping[str, tuple[bytes, str]]
+    pictures: Mapping[str, tuple[Markup, str]]
     ranges: Sequence[tuple[str, ...]]
     indices: Sequence[tuple[str, ...]]
     case_table_heads: Sequence[str]
@@ -62,5 +64,4 @@ class StudyPageContent:
 
 def render_study_page(page: StudyPageContent) -> bytes:
     """Render the page of a study."""
-    pictures = [(heading, embed_svg_image(svg, words), words) for heading, (svg, words) in page.pictures.items()]
-    return render_html_document("study.html.jinja", page=page, pictures=pictures)
+    return render_html_document("study.html.jinja", page=page)

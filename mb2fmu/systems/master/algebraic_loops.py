@@ -42,18 +42,20 @@ class PortValuePropagation:
 
     def __init__(self, wiring: SystemWiring, slaves: Sequence[Slave]) -> None:
         self._wiring, self._slaves = wiring, slaves
-        self._levels = order_inputs_by_level(wiring)
+        levels = order_inputs_by_level(wiring)
+        self._groups = [
+            (np.array(group, dtype=int), is_loop) for group, is_loop in zip(levels.groups, levels.loops, strict=True)
+        ]
         self._inputs_of = [np.array(wiring.inputs_of(component), dtype=int) for component in range(len(slaves))]
         self._outputs_of = [np.array(wiring.outputs_of(component), dtype=int) for component in range(len(slaves))]
-        self._link_source = np.full(len(wiring.inputs), -1)
-        self._link_factor, self._link_offset = np.ones(len(wiring.inputs)), np.zeros(len(wiring.inputs))
+        self._component_of = [port.component for port in wiring.inputs]
+        self._links = [(-1, 1.0, 0.0) for _ in wiring.inputs]
         self.u, self.y = np.zeros(len(wiring.inputs)), np.zeros(len(wiring.outputs))
         for link in wiring.links:
             self.u[link.target] = link.start
             if link.delay:  # arrives by itself: see ``delays``
                 continue
-            self._link_source[link.target] = link.source
-            self._link_factor[link.target], self._link_offset[link.target] = link.factor, link.offset
+            self._links[link.target] = link.source, link.factor, link.offset
         self._jacobians: dict[tuple[int, ...], Floats] = {}
 
     def save(self) -> SavedPortValues:
@@ -74,15 +76,18 @@ class PortValuePropagation:
 
     def evaluate_links(self, inputs: npt.NDArray[np.int64]) -> Floats:
         """Return the values that links give to some inputs with the present outputs."""
-        source = self._link_source[inputs]
-        linked_values = self._link_factor[inputs] * self.y[source] + self._link_offset[inputs]
-        return np.where(source >= 0, linked_values, self.u[inputs])
+        u, y, links = self.u.tolist(), self.y.tolist(), self._links
+        values = []
+        for index in inputs.tolist():
+            source, factor, offset = links[index]
+            values.append(u[index] if source < 0 else factor * y[source] + offset)
+        return np.array(values)
 
     def inputs_fed_by(self, component: int) -> npt.NDArray[np.int64]:
         """Return the inputs that a component feeds."""
         component_outputs = set(self._outputs_of[component].tolist())
         return np.array(
-            [input_index for input_index, source in enumerate(self._link_source) if source in component_outputs],
+            [input_index for input_index, (source, _, _) in enumerate(self._links) if source in component_outputs],
             dtype=int,
         )
 
@@ -93,7 +98,8 @@ class PortValuePropagation:
     def _set_inputs(self, inputs: npt.NDArray[np.int64], values: Floats) -> None:
         """Set some inputs, and read their components again."""
         self.u[inputs] = values
-        for component in sorted({self._wiring.inputs[input_index].component for input_index in inputs.tolist()}):
+        component_of = self._component_of
+        for component in sorted({component_of[input_index] for input_index in inputs.tolist()}):
             self._slaves[component].write_inputs(self.u[self._inputs_of[component]])
             self.read_outputs(component)
 
@@ -139,8 +145,7 @@ class PortValuePropagation:
         for component in range(0 if outputs_are_read else len(self._slaves)):
             self._slaves[component].write_inputs(self.u[self._inputs_of[component]])
             self.read_outputs(component)
-        for group, is_loop in zip(self._levels.groups, self._levels.loops, strict=True):
-            inputs = np.array(group, dtype=int)
+        for inputs, is_loop in self._groups:
             if is_loop:
                 self._solve_loop(inputs)
             else:
@@ -153,7 +158,7 @@ class PortValuePropagation:
             SlaveError: If there is no consistent start near the present values.
         """
         self.make_consistent()
-        linked_inputs = np.flatnonzero(self._link_source >= 0)
+        linked_inputs = np.array([index for index, (source, _, _) in enumerate(self._links) if source >= 0], dtype=int)
         defect = self.evaluate_links(linked_inputs) - self.u[linked_inputs]
         if linked_inputs.size and np.any(np.abs(defect) > 1e-9 * (1.0 + np.abs(self.u[linked_inputs]))):
             self._solve_loop(linked_inputs)

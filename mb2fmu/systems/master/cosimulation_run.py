@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -149,7 +150,7 @@ def _step_to_end(
     while stepper.time < stop * (1.0 - _TIME_TOLERANCE):
         if fixed_step:
             # Points are multiples of the step, so that round-off does not add up.
-            next_time = min((np.floor(stepper.time / step_size + 1e-6) + 1.0) * step_size, stop)
+            next_time = min((math.floor(stepper.time / step_size + 1e-6) + 1.0) * step_size, stop)
             present_size = (
                 stop if step_count and next_time > stop * (1.0 - _TIME_TOLERANCE) else next_time
             ) - stepper.time

@@ -267,11 +267,11 @@ class SystemStepper:
                     final_outputs,
                 )  # fmt: skip
             linked_inputs = self.loop_solver.evaluate_links(np.arange(len(self._input_scale))) if uses_newton else None
+            assumed_inputs = self.loop_solver.u.copy()  # where the polynomials end
             final_outputs = self.loop_solver.y.copy()
             # Where a component stopped at an event it has not been given the inputs of the end.
             self._call(partial(self.loop_solver.make_consistent, outputs_are_read=not event))
             self._input_scale = np.maximum(self._input_scale, np.abs(self.loop_solver.u))
-            assumed_inputs = input_polynomial_operations.evaluate_input_polynomials(polynomials, size)
             last_change = self._relative_change(self.loop_solver.u - assumed_inputs)
             if last_change <= self._stepping.converged or iteration == self._stepping.passes:
                 break
@@ -403,7 +403,7 @@ class SystemStepper:
     def _relative_change(self, difference: Floats) -> float:
         """Return the largest change of an input, relative to its largest value so far."""
         input_scale = np.where(self._input_scale > 0.0, self._input_scale, 1.0)
-        return float(np.max(np.abs(difference) / input_scale, initial=0.0))
+        return float((np.abs(difference) / input_scale).max(initial=0.0))
 
     # --- states, events
 

@@ -6,6 +6,9 @@ A component that takes a value and a slope cannot follow a parabola. The line wi
 step (the Legendre projection; Abramowitz & Stegun, Handbook of Mathematical Functions, 22.2.10) is used instead:
 the difference is orthogonal to constants and lines, so that a smooth component's state differs by O(H^5) per step,
 less than the error of an extrapolation of order 2.
+
+What is done some ten times in each pass is done with lists: an operation of NumPy on a few numbers takes as long as a
+list of fifty.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 TimedValues = tuple[float, Floats]
 """A time in s, and values there."""
 
+_COEFFICIENTS = 3
+"""Of the polynomials that inputs follow."""
 _MIN_POINT_DISTANCE = 1e-3
 """Points nearer to each other than this part of a step give no slope: after an event a step may be 1e-9 s long, and the
 residual of the iteration divided by that would be taken for a slope."""
@@ -51,21 +56,24 @@ def fit_input_polynomials(times: Sequence[float], values: Floats) -> Floats:
     Returns:
         Coefficients, shape (n, 3); with more than three times a column for each.
     """
-    count = len(times)
-    polynomials = np.zeros((values.shape[1], max(3, count)))
-    coefficients = polynomials.T
-    coefficients[:count] = values
+    count, rows, at = len(times), values.tolist(), [float(time) for time in times]
     for distance in range(1, count):
         for k in range(count - 1, distance - 1, -1):
-            coefficients[k] = (coefficients[k] - coefficients[k - 1]) / (times[k] - times[k - distance])
+            span = at[k] - at[k - distance]
+            rows[k] = [(value - before) / span for value, before in zip(rows[k], rows[k - 1], strict=True)]
     for first in range(count - 2, -1, -1):
+        time = at[first]
         for k in range(first, count - 1):
-            coefficients[k] -= times[first] * coefficients[k + 1]
-    return polynomials
+            rows[k] = [value - time * behind for value, behind in zip(rows[k], rows[k + 1], strict=True)]
+    rows += [[0.0] * values.shape[1]] * (3 - count)
+    return np.array(rows).T.copy()
 
 
 def evaluate_input_polynomials(polynomials: Floats, time: float | Floats) -> Floats:
     """Return values at s, shape (n,); of one polynomial, at several times, shape (n_times,)."""
+    if polynomials.shape[1] == _COEFFICIENTS and isinstance(time, float):
+        s = float(time)
+        return np.array([first + s * (second + s * third) for first, second, third in polynomials.tolist()])
     values = polynomials[:, -1]
     for power in range(polynomials.shape[1] - 2, -1, -1):
         values = polynomials[:, power] + time * values
@@ -97,11 +105,8 @@ def shift_input_polynomials(polynomials: Floats, time: float) -> Floats:
 
 def fit_moment_preserving_input_line(polynomials: Floats, size: float) -> Floats:
     """Return the lines with the same moments of order 0 and 1 over [0, size]; shape (n, 3), the last column zero."""
-    lines, quadratic_coefficients = polynomials.copy(), polynomials[:, 2]
-    lines[:, 0] -= quadratic_coefficients * size**2 / 6.0
-    lines[:, 1] += quadratic_coefficients * size
-    lines[:, 2] = 0.0
-    return lines
+    lines = [(c0 - c2 * size**2 / 6.0, c1 + c2 * size, 0.0) for c0, c1, c2 in polynomials.tolist()]
+    return np.array(lines).reshape(-1, _COEFFICIENTS)
 
 
 def average_input_polynomials(polynomials: Floats, size: float) -> Floats:

@@ -107,7 +107,8 @@ class SystemBondEnergies:
             [time - step.start_time for time, _ in points], np.array([values for _, values in points])
         )
         output_polynomials, smooth_inputs = np.split(fitted_polynomials, [len(step.final_outputs)])
-        input_differences = np.pad(step.input_polynomials, ((0, 0), (0, smooth_inputs.shape[1] - 3))) - smooth_inputs
+        input_differences = -smooth_inputs
+        input_differences[:, :3] += step.input_polynomials
         for (input_index, output_index), derivative in zip(self.feedthrough_pairs, derivatives, strict=True):
             output_polynomials[output_index] += derivative * input_differences[input_index]
         return output_polynomials

@@ -236,15 +236,14 @@ class _SwitchReplacer:
             return arguments[0]
         if self._keeps_switches(node):
             return node
-        rebuilt = node.func(*arguments) if node.args and arguments != list(node.args) else node
-        if isinstance(node, sm.Piecewise):
-            return self._end_at_domains(node, rebuilt)
-        if (
-            not isinstance(node, _SWITCHING_FUNCTIONS)
-            or isinstance(node, (sm.Eq, sm.Ne))
-            or node.free_symbols <= self._constant
-        ):
-            return rebuilt
+        is_switch = (
+            isinstance(node, _SWITCHING_FUNCTIONS)
+            and not isinstance(node, (sm.Eq, sm.Ne))
+            and not node.free_symbols <= self._constant
+        )
+        if not is_switch:
+            rebuilt = node.func(*arguments) if node.args and arguments != list(node.args) else node
+            return self._end_at_domains(node, rebuilt) if isinstance(node, sm.Piecewise) else rebuilt
         name = str(node)
         if isinstance(node, sm.sign):
             return self._find_mode_symbol("sign", arguments[0], name)

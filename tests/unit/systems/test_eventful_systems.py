@@ -18,7 +18,7 @@ from fmpy.fmi2 import FMU2Slave
 from fmpy.fmi3 import FMU3Slave
 
 from mb2fmu import Model, export, pipeline, pre
-from mb2fmu.pipeline.system_runs.coupled_system_run import simulate_monolithic_model
+from mb2fmu.pipeline.system_runs.monolithic_model_simulation import simulate_monolithic_model
 from mb2fmu.systems import CoupledSystem, SystemTrajectories, read_fmu_component, simulate_system, wire_system
 
 STOP = 0.8

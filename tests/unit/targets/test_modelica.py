@@ -19,7 +19,7 @@ from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.pipeline.derivation.event_requirements import needs_event_handling
 from mb2fmu.pipeline.fmu_build.target_source_export import TARGET_PRINTERS, form_native_fmi3_interface
-from mb2fmu.pipeline.system_runs.coupled_system_run import simulate_monolithic_model
+from mb2fmu.pipeline.system_runs.monolithic_model_simulation import simulate_monolithic_model
 from mb2fmu.targets.modelica.modelica_file import make_modelica_identifiers
 from mb2fmu.targets.modelica.modelica_printing import format_modelica_number
 

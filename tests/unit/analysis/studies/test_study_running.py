@@ -22,7 +22,6 @@ from mb2fmu.analysis.studies import dask_workers, study_result_store
 from mb2fmu.analysis.studies.dask_workers import connect_dask_workers
 from mb2fmu.cli.cli_application import commands
 from mb2fmu.errors import AnalysisError, ToolError
-from mb2fmu.pipeline.study_runs import study_summary
 from mb2fmu.pipeline.study_runs.study_run import run_study
 from mb2fmu.pipeline.study_runs.study_summary import format_study_case_command
 
@@ -40,18 +39,6 @@ rms = { of = "v", take = "rms" }
 steps = "counted"
 """
 )
-
-WITH_FIGURES = {
-    "test_results_are_those_of_free_fall_and_what_fails_is_a_row",
-    "test_indices_are_there_as_numbers",
-}
-"""Failed cases and indices are drawn; the others have summaries without figures, which take half of a study's time."""
-
-
-@pytest.fixture(autouse=True)
-def without_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.function.__name__ not in WITH_FIGURES:
-        monkeypatch.setattr(study_summary, "_draw_study_figures", lambda *_: {})
 
 
 def plan_of(unit: Path, folder: Path, rows: str, more: str = "", results: str = FEW) -> Path:
