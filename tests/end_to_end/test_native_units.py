@@ -24,7 +24,7 @@ def call(*arguments):
     return CliRunner().invoke(commands, [str(argument) for argument in arguments], prog_name="mb2fmu")
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize("fmi", [pytest.param("2", marks=pytest.mark.repeats), "3"])
 def test_a_fmu_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     """Its motion, and once it is packed all that it declares; that of FMI 2 is judged with the models."""
     verdict = tmp_path / "verdict.json"

@@ -158,6 +158,7 @@ def test_tutorial(by_day: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.repeats  # README has the same commands
 def test_sympy_scripts() -> None:
     reader = Reader(proving={"pendulum.py"})
     Path("pendulum.py").write_text(SCRIPT)
