@@ -75,7 +75,9 @@ def judge() -> Judge:
     return Judge(perturb=True)
 
 
-def test_right_fmu_passes_where_the_integrator_is_converged(build: FmuBuildResult, judge: Judge, tmp_path: Path) -> None:
+def test_right_fmu_passes_where_the_integrator_is_converged(
+    build: FmuBuildResult, judge: Judge, tmp_path: Path
+) -> None:
     result = judge.result(shaken_ball, packed(build, tmp_path / "right.fmu"))
     assert result.passed, result.notes
     assert result.notes[0].startswith("Model Exchange was integrated again")  # the one that a terminal shows

@@ -241,7 +241,7 @@ def bouncing_ball() -> FmuBuildResult:
     return pipeline.build(pipeline.derive("bouncing_ball"), fmi="3")
 
 
-@pytest.mark.parametrize("kept", [*by_night(True), False])
+@pytest.mark.parametrize("kept", [pytest.param(True, marks=pytest.mark.repeats), False])
 def test_a_jump_that_event_mode_of_co_simulation_loses_is_found(bouncing_ball, tmp_path, kept):
     """FMI 3: an importer that handles events itself; all other runs of the validation let the FMU do it."""
     lost = JUMP.replace("memcpy", "if (instance->kind == MB2FMU_MODEL_EXCHANGE || now->clock.steps == 0) memcpy")
@@ -279,7 +279,7 @@ def test_computed_values_that_survive_a_restored_state_are_found(build2, tmp_pat
     assert {each.rule for each in found.findings} == {"state.roundtrip"}
 
 
-@pytest.mark.parametrize("kept", [*by_night(True), False])
+@pytest.mark.parametrize("kept", [pytest.param(True, marks=pytest.mark.repeats), False])
 def test_start_values_that_a_state_of_initialization_mode_loses_are_found(build2, tmp_path, kept):
     """All other states are saved behind the initialization."""
     begun = f"{RESTORED}    if (instance->now.mode == MB2FMU_INITIALIZATION) mb2fmu_set_start_values(&instance->now);\n"
