@@ -30,7 +30,7 @@ REPEATED = {
     "wheels_whose_play_rattles",
     "mass_on_straight_tables",
 }
-"""Of kinds that others stand for by day; momentum of loads with tables is known in test_fmu_run_laws_of_motion_check."""
+"""Of kinds that others stand for by day; momentum with tables is judged in test_fmu_run_laws_of_motion_check."""
 
 SEEN_BY_DEFAULT = {"block_that_sticks_on_a_shaking_plate", "two_latches_that_hold_one_motion"}
 """Those whose disturbed motion, which takes half of the time, showed nothing more."""
