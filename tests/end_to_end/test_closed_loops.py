@@ -113,7 +113,7 @@ def test_hinges_in_space_with_redundant_conditions_are_proved(shape, backend, mo
     models = linkage(*shape), linkage(*shape)
     for model in models:
         model.experiment(stop=0.5, step=0.05, tolerance=1e-8)
-    exported = pipeline.export(models[0], tmp_path, backend=backend)
+    exported = pipeline.export(models[0], tmp_path, backend=backend, method="tmt")
     result = pipeline.validate(exported, models[1]).result
     assert result.passed, [v for v in (*result.variables, *result.invariants) if v.verdict == "failed"]
     assert "redundant" in exported.build.derivation.treated
