@@ -13,6 +13,7 @@ import sympy as sm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
+from representatives import marked
 from right_models import RIGHT
 from scipy.integrate import solve_ivp
 
@@ -133,7 +134,7 @@ def test_a_state_from_which_no_motion_goes_on_fails(cases):
     assert found["one-step error of q"] == found["one-step error of u"] == found["q"] == "failed"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", marked(NAMES, repeating=NAMES[:2]))
 def test_a_fmu_that_integrates_by_euler_and_says_ok_is_caught(prepared, name):
     reference = prepared[name].reference
     slope = make_slope_with_held_inputs(reference.numeric, reference.experiment)
@@ -166,7 +167,7 @@ def test_one_error_passes_below_its_bound_and_fails_above(prepared, name, column
         assert f"{factor:.3g}"[:3] in result.reason
 
 
-@RELAXED
+@settings(RELAXED, max_examples=8)
 @given(name=st.sampled_from(NAMES), size=st.floats(5e-4, 0.5), sign=st.sampled_from([-1.0, 1.0]))
 def test_a_wrong_parameter_is_caught(prepared, name, size, sign):
     p = prepared[name]
@@ -176,7 +177,7 @@ def test_a_wrong_parameter_is_caught(prepared, name, size, sign):
     assert "failed" in {v.verdict for v in compare_variables(p.reference, p.limits, found)}
 
 
-@RELAXED
+@settings(RELAXED, max_examples=15)
 @given(name=st.sampled_from(NAMES), column=st.integers(0, 2), data=st.data())
 def test_mutants_are_caught_and_named(prepared, name, column, data):
     p = prepared[name]
@@ -241,14 +242,14 @@ def test_chaos_is_respected(chaotic):
 def test_chaos_that_moves_a_variable_little_ends_its_horizon():
     """Errors of the angles end as large as the play of the wheels, which is less than 5 % of what they turn by."""
     model = RIGHT["wheels_whose_play_rattles"]()
-    model.default_experiment = replace(model.default_experiment, stop=8.0)
+    model.default_experiment = replace(model.default_experiment, stop=6.0)
     read = mechanism_of(model)
     source = choose_reference_equations(read, None)
     reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     results = compare_variables(reference, limits, simulation(reference, integrated(reference, 1e-8)))
     assert {r.verdict for r in results} == {"passed"}
-    assert all(3.0 < r.horizon < 8.0 for r in results)
+    assert all(3.0 < r.horizon < 6.0 for r in results)
 
 
 def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
