@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dry_hinges import KINETIC, L1, L2, M1, M2, STATIC, G, arm
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu import derive, export
@@ -69,7 +70,7 @@ def assert_opposed(a: float, b: float, torques: np.ndarray) -> None:
             assert abs(torque) <= static * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+@pytest.mark.parametrize("kind", ["CoSimulation", *by_night("ModelExchange")])
 def test_the_fmu_begins_with_friction_against_the_motion(unit: Path, kind: str) -> None:
     for a, b in starts(12):
         motion = mb2fmu.simulate(unit, at={"q1": a, "q2": b}, kind=kind)

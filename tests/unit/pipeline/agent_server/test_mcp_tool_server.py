@@ -98,8 +98,11 @@ NIGHTLY = {
     "Make an FMU of my robot.",
     "Make an FMU of a model that I have not finished.",
     "Why is it not that block?",
+    "Turn this script of numbers into an FMU.",
+    "Does this FMU do what its description says?",
+    "This script never ends.",
 }
-"""More models and reasons; no other task needs what they make."""
+"""More models, commands and reasons; no other task needs what they make. What never ends is ended below, too."""
 
 
 def fill(folder: Path) -> None:
