@@ -12,6 +12,7 @@ import sympy.physics.mechanics as me
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
+from representatives import by_night
 from rescaling import factor, rescale
 from scipy.integrate import solve_ivp
 
