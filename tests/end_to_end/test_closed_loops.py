@@ -53,6 +53,7 @@ def test_andrews_mechanism_moves_as_in_quadruple_precision(andrews):
     assert _relative(f.outputs(case["t_end"], x)[LOOP_FORCES], end["lam"]) < 1e-6
 
 
+@pytest.mark.repeats  # as the chain of four, below
 def test_two_four_bars_pass_the_positions_where_they_lie_flat():
     case = json.loads((CASES / "n_four_bar.json").read_text())
     f = pipeline.right_hand_side(pipeline.derive(ROOT / "models" / "n_four_bar.py", method="tmt"))

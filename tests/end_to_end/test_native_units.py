@@ -50,6 +50,7 @@ def test_a_fmu_proves_both_kinds_and_carries_its_proof(fmi, tmp_path):
     assert again.exit_code == 0, again.output
 
 
+@pytest.mark.repeats  # what Model Exchange alone does wrong is found in test_accurate_model_exchange
 def test_a_fmu_that_moves_otherwise_in_one_kind_falls_short(tmp_path, monkeypatch):
     """Model Exchange alone is wrong: the verdict says so."""
     from mb2fmu.fmu import emit_c

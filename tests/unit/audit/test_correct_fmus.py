@@ -78,7 +78,7 @@ RARE = {
     **dict.fromkeys(unusual_fmus.UNUSUAL, unusual_fmus.contents),
     **dict.fromkeys(rare_ball_variants.ODD, rare_ball_variants.contents),
 }  # fmt: skip
-BY_DAY = {"one instance in the life of a process"}
+BY_DAY = {"nothing but the time"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in BY_DAY else NIGHT) for name in RARE])

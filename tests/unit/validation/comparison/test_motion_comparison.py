@@ -242,14 +242,14 @@ def test_chaos_is_respected(chaotic):
 def test_chaos_that_moves_a_variable_little_ends_its_horizon():
     """Errors of the angles end as large as the play of the wheels, which is less than 5 % of what they turn by."""
     model = RIGHT["wheels_whose_play_rattles"]()
-    model.default_experiment = replace(model.default_experiment, stop=6.0)
+    model.default_experiment = replace(model.default_experiment, stop=8.0)
     read = mechanism_of(model)
     source = choose_reference_equations(read, None)
     reference = make_reference(read.declared, source.equations, mechanism=source.mechanism)
     limits = compute_error_bounds(reference, measure_start_error_growth(reference))
     results = compare_variables(reference, limits, simulation(reference, integrated(reference, 1e-8)))
     assert {r.verdict for r in results} == {"passed"}
-    assert all(3.0 < r.horizon < 6.0 for r in results)
+    assert all(3.0 < r.horizon < 8.0 for r in results)
 
 
 def test_what_goes_wrong_beyond_the_horizon_is_caught_by_the_invariants(chaotic):
