@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 TIME_LIMIT = 120
 MODELS = ("Pendulum", "PendulumFixed", "PendulumImplicit", "DoublePendulum", "ConstrainedPoint")
 """An FMU of each solver, one with an input, one with constraints."""
-each_mechanism = pytest.mark.parametrize("model", marked(MODELS, repeating=MODELS[:3]))
+each_mechanism = pytest.mark.parametrize("model", marked(MODELS, repeating=MODELS[:4]))
 """A checker of descriptions, and an importer that makes steps, see no solver."""
 largest = pytest.mark.parametrize(
     "model", marked(MODELS, repeating=set(MODELS) - {"PendulumImplicit", "ConstrainedPoint"})
@@ -112,7 +112,7 @@ def test_protocol(units):
     assert driver("protocol", units["Pendulum"]).endswith("ok\n")
 
 
-@pytest.mark.parametrize("model", marked(MODELS[:3], repeating={"Pendulum"}))
+@pytest.mark.parametrize("model", marked(MODELS[:3], repeating={"Pendulum", "PendulumFixed"}))
 def test_rollback_and_serialization(units, model, tmp_path):
     file = tmp_path / "state"
     assert driver("rollback", units[model], file, "write").endswith("ok\n")

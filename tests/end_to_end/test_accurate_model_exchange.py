@@ -42,7 +42,7 @@ def ball_at_a_steep_gap() -> Model:
     x = me.dynamicsymbols("x")
     gap = sm.exp(40 * (x - 0.002 * sm.sin(60 * me.dynamicsymbols._t))) - 1
     model.add(Impact("table", gap, restitution=0.9))
-    model.experiment(stop=0.6, step=0.01, tolerance=1e-10)
+    model.experiment(stop=1.0, step=0.01, tolerance=1e-10)
     return model
 
 
@@ -120,7 +120,7 @@ def ball_in_a_bowl() -> Model:
     for symbol in (v, w):
         model.speed(symbol, 0.0, "m/s")
     model.add(Impact("bowl", y - x**2 / 2, restitution=0.6))
-    model.experiment(stop=3.0, step=0.1)
+    model.experiment(stop=6.0, step=0.1)
     return model
 
 

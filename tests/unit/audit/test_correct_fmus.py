@@ -30,7 +30,7 @@ MANY_CALLS = ("life.leak", "life.threads", "life.several", "life.uninitialized")
 @pytest.mark.parametrize(
     ("version", "kinds", "skip"),
     [
-        (2, (ME, CS), MANY_CALLS),
+        pytest.param(2, (ME, CS), MANY_CALLS, marks=NIGHT),  # FMI 2 with events: bouncing_ball in test_models
         (3, (ME, CS), ()),
         pytest.param(3, (CS,), MANY_CALLS, marks=NIGHT),
         pytest.param(2, (ME, CS), (), marks=NIGHT),

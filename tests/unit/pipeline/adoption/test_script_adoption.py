@@ -168,11 +168,7 @@ def test_debug_shows_where_the_script_s_process_failed(tmp_path: Path, monkeypat
     monkeypatch.undo()
     script = tmp_path / "wrong.py"
     script.write_text("def fall():\n    raise KeyError('pit')\n\nfall()\n")
-    result, traced = (
-        CliRunner().invoke(commands, ["adopt", str(script), *options]).output for options in ([], ["--debug"])
-    )
-    assert "in adopt_script" in traced
-    assert "Traceback" not in result
+    assert "in adopt_script" in CliRunner().invoke(commands, ["adopt", str(script), "--debug"]).output
 
 
 def test_expressions_of_each_other_stay_expressions(tmp_path: Path) -> None:
