@@ -338,6 +338,7 @@ KNOWN: dict[str, Callable[[Moved], None]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.repeats
 def test_a_coupler_without_mass_only_transmits(tmp_path, monkeypatch):
     shorten_validations(monkeypatch)
     finished = pipeline.run(ROOT / "models" / "crank_slider.py", tmp_path, arguments={"coupler_mass": False})
@@ -365,8 +366,8 @@ def test_no_representative_is_left_to_the_night():
 
 DEAR = {"bicycle", "excavator_arm", "governor", "rolling_sphere", "snakeboard", "transmission"}
 """A second and more each, for what four_bar and rolling_disc show; the governor is simulated in test_closed_loops."""
-OF_THE_FMU = {"bowl", "crank_slider", "driven_crank", "steering_linkage"}
-"""Only an FMU keeps their bounds: crank_slider's by day, without the coupler's mass; the others' by night."""
+OF_THE_FMU = {"bowl", "crank_slider", "driven_crank", "heavy_top", "steering_linkage", "turntable_ball"}
+"""Only an FMU keeps their bounds, by night; others stand in test_known_equations by day."""
 
 
 @pytest.mark.slow
