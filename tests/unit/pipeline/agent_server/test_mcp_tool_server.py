@@ -46,6 +46,7 @@ def slider() -> Model:
     model.parameter(k, 20.0, "N/m")
     model.coordinate(q, 0.2, "m")
     model.speed(u, 0.0, "m/s")
+    model.experiment(stop=1.0)
     return model
 """
 
