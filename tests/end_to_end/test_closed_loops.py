@@ -99,10 +99,10 @@ def test_a_stiff_mechanism_is_simulated_though_nothing_depends_on_one_of_its_ang
     assert np.max(np.abs(moved["s"] - height)) < 3e-4
 
 
-@pytest.mark.parametrize(
+@pytest.mark.parametrize(  # by day of equations, in unit/mechanics/formulations/test_hinges_in_space
     ("shape", "backend", "motion_alone"),
     [
-        pytest.param(BENNETT, "native", True, id="bennett"),
+        pytest.param(BENNETT, "native", True, id="bennett", marks=pytest.mark.repeats),
         pytest.param(BENNETT, "native", False, id="bennett, whole", marks=pytest.mark.repeats),
         pytest.param(PLANAR, "python", False, id="planar", marks=pytest.mark.repeats),  # half a minute
     ],
