@@ -28,14 +28,16 @@ class Judge:
     Models are given as functions that make them: the same function, the same yardstick.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, perturb: bool = False) -> None:
+        """With ``perturb`` the disturbed motion is judged, too."""
         self._known: dict[Callable[[], Model], tuple] = {}
+        self._perturb = perturb
 
     def _yardstick(self, make: Callable[[], Model]) -> tuple:
         if make not in self._known:
             derivation = derive(make())
             equations = formulations.formulate(derivation.mechanism, "lagrange")
-            stick = make_reference_and_bounds(derivation.definition, equations, perturb=False)
+            stick = make_reference_and_bounds(derivation.definition, equations, perturb=self._perturb)
             self._known[make] = (derivation.definition, equations, stick)
         return self._known[make]
 
@@ -47,8 +49,9 @@ class Judge:
         """The verdict on a unit."""
         definition, equations, stick = self._yardstick(make)
         return validation.validate(
-            unit, definition, equations, reference_and_bounds=stick, conformance=False, perturb=False, time_limit=30.0
-        )
+            unit, definition, equations, reference_and_bounds=stick, conformance=False, perturb=self._perturb,
+            time_limit=30.0,
+        )  # fmt: skip
 
     def passes(self, make: Callable[[], Model], unit: Path) -> bool:
         """Whether an FMU is right; one that cannot be run to its end is not."""

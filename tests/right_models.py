@@ -327,9 +327,9 @@ def two_latches_that_hold_one_motion() -> Model:
     for q, u, start in ((x, v, 0.0), (y, w, 0.1)):
         model.coordinate(q, start, "m")
         model.speed(u, 0.0, "m/s")
-    model.add(Latch("one", [x - y], close=t >= 0.2, open=t >= 0.8, within=None))
-    model.add(Latch("two", [2 * x - 2 * y], close=t >= 0.2, open=t >= 0.6, within=None))
-    model.experiment(stop=1.0)
+    model.add(Latch("one", [x - y], close=t >= 0.1, open=t >= 0.4, within=None))
+    model.add(Latch("two", [2 * x - 2 * y], close=t >= 0.1, open=t >= 0.3, within=None))
+    model.experiment(stop=0.5)
     return model
 
 

@@ -38,12 +38,12 @@ from mb2fmu.validation.reference_equations.numeric_equations import NumericEquat
 ROOT = Path(__file__).parents[2]
 VERSIONS = ("2", "3")
 BY_DAY = {"double_pendulum": ("2",), "four_bar": ("3",)}
-"""An input, and a loop closed by Newton's method, the whole way: each in one version."""
+"""An input, and a loop closed by Newton's method: each in one version, for a hundred steps."""
 MODELS = sorted(path.stem for path in (ROOT / "models").glob("*.py"))
-MODELS = [pytest.param(name, VERSIONS, id=name, marks=pytest.mark.repeats) for name in MODELS]
+MODELS = [pytest.param(name, VERSIONS, True, id=name, marks=pytest.mark.repeats) for name in MODELS]
 STEPS = 100
-"""Communication steps at most: importers are compared, not the motion, which ``mb2fmu run`` judges to its end. Closed
-loops go the whole way, through their dead centres."""
+"""Communication steps at most: importers are compared, not the motion, which ``mb2fmu run`` judges to its end. By
+night closed loops go the whole way, through their dead centres."""
 
 FEW = 10
 """The same where the reference is integrated body by body in NumPy."""
@@ -224,8 +224,8 @@ def about(reference, file):
     return file
 
 
-def made(model, versions, folder):
-    """Derives once, builds for the versions, integrates the reference."""
+def made(model, versions, folder, *, to_the_end):
+    """Derives once, builds for the versions, integrates the reference; closed loops may go to the experiment's end."""
     derivation = pipeline.derive(load(ROOT / "models" / f"{model}.py"))
     units = {}
     for fmi in versions:
@@ -237,7 +237,11 @@ def made(model, versions, folder):
     numeric, equations = validation.is_too_large_for_symbols(mechanism), source.equations
     run = unsteered(
         definition,
-        FEW if numeric else len(validation.form_experiment_values(definition).inputs) if equations.holonomic else STEPS,
+        FEW
+        if numeric
+        else len(validation.form_experiment_values(definition).inputs)
+        if to_the_end and equations.holonomic
+        else STEPS,
     )
     reference = validation.make_reference(definition, equations, experiment=run, mechanism=source.mechanism)
     limits = compute_error_bounds(reference, validation.measure_start_error_growth(reference))
@@ -255,11 +259,11 @@ def made(model, versions, folder):
 
 
 @pytest.mark.parametrize(
-    ("model", "versions"),
-    [*(pytest.param(name, fmi, id=f"{name}-{fmi}") for name, fmi in BY_DAY.items()), *MODELS],
+    ("model", "versions", "to_the_end"),
+    [*(pytest.param(name, fmi, False, id=f"{name}-{fmi}") for name, fmi in BY_DAY.items()), *MODELS],
 )
-def test_importers_agree_with_the_reference(model, versions, tmp_path):
-    case = made(model, versions, tmp_path)
+def test_importers_agree_with_the_reference(model, versions, to_the_end, tmp_path):
+    case = made(model, versions, tmp_path, to_the_end=to_the_end)
     reported = {}
     for fmi in versions:
         unit = case.units[fmi]
@@ -315,6 +319,7 @@ def last(output):
     return json.loads(next(line for line in reversed(output.splitlines()) if line.startswith("{")))
 
 
+@pytest.mark.repeats  # the equations end there in test_published_euler; FMUs take the same steps above
 def test_the_published_euler_number(tmp_path):
     """Model Exchange by explicit Euler, 0.1 ms, g = 9.81 m/s²: what SimulationX's reference was made by."""
     program = (

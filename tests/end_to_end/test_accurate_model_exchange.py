@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from shorter_validations import shorten_validations
+from judging import Judge
 from wrong_units import changed_unit, packed
 
 from mb2fmu import Impact, Model, Parts, pipeline
 from mb2fmu.errors import Fault, ToolError
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
-from mb2fmu.pipeline.run_and_report.validation_run import validate
 from mb2fmu.validation import fmu_validation
 
 OFFSET = ("events.h", "#define MB2FMU_OFFSET 1e-10")
@@ -30,6 +29,11 @@ def shaken_ball(gravity: float = 9.81) -> Model:
     model.add(Impact("table", x - 0.004 * sm.sin(25 * me.dynamicsymbols._t), restitution=0.8))
     model.experiment(stop=0.8, step=0.01, tolerance=1e-9)
     return model
+
+
+def heavier_ball() -> Model:
+    """What weighs a ten-millionth more."""
+    return shaken_ball(9.81 * (1 + 1e-7))
 
 
 def ball_at_a_steep_gap() -> Model:
@@ -60,38 +64,36 @@ def ball_on_a_table(name: str, gravity: float, *, nominal: float | None) -> Mode
     return model
 
 
-@pytest.fixture(autouse=True)
-def _without_conformance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an FMU declares has no part in this."""
-    shorten_validations(monkeypatch, perturb=True)
-
-
 @pytest.fixture(scope="module")
 def build() -> FmuBuildResult:
     return pipeline.build(pipeline.derive(shaken_ball()))
 
 
-def judged(fmu: Path, model: Model | None = None):
-    return validate(fmu, model or shaken_ball()).result
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    """The disturbed motion is judged, too."""
+    return Judge(perturb=True)
 
 
-def test_right_fmu_passes_where_the_integrator_is_converged(build: FmuBuildResult, tmp_path: Path) -> None:
-    result = judged(packed(build, tmp_path / "right.fmu"))
+def test_right_fmu_passes_where_the_integrator_is_converged(
+    build: FmuBuildResult, judge: Judge, tmp_path: Path
+) -> None:
+    result = judge.result(shaken_ball, packed(build, tmp_path / "right.fmu"))
     assert result.passed, result.notes
     assert result.notes[0].startswith("Model Exchange was integrated again")  # the one that a terminal shows
 
 
-def test_indicators_that_are_late_are_found(build: FmuBuildResult, tmp_path: Path) -> None:
+def test_indicators_that_are_late_are_found(build: FmuBuildResult, judge: Judge, tmp_path: Path) -> None:
     file, text = OFFSET
     wrong = changed_unit(build, tmp_path / "late.fmu", {file: (text, text.replace("1e-10", "1e-8"))})
-    result = judged(wrong)
+    result = judge.result(shaken_ball, wrong)
     failed = [one for one in result.other_interface_types if not one.passed]
     assert [one.simulation.kind for one in failed] == ["ModelExchange"]
     assert 1e-8 < min(event.difference for event in failed[0].events) < 1e-7
 
 
-def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuildResult, tmp_path: Path) -> None:
-    result = judged(packed(build, tmp_path / "right.fmu"), shaken_ball(9.81 * (1 + 1e-7)))
+def test_derivative_off_by_a_ten_millionth_is_found(build: FmuBuildResult, judge: Judge, tmp_path: Path) -> None:
+    result = judge.result(heavier_ball, packed(build, tmp_path / "right.fmu"))
     assert not result.passed
     wrong = {call.kind for call in result.api_checks if call.verdict == "failed"}
     assert "ModelExchange" in wrong  # no integrator does that, so the FMU is not integrated again
@@ -123,7 +125,7 @@ def ball_in_a_bowl() -> Model:
 
 
 def test_steps_with_other_parameters_may_be_the_integrators_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as Model Exchange was not integrated again, steps with other parameters are off."""
     plan, before = fmu_validation._FmuRunPlan, []
@@ -135,7 +137,7 @@ def test_steps_with_other_parameters_may_be_the_integrators_error(
 
     monkeypatch.setattr(plan, "judge_again", record_judgement)
     build = pipeline.build(pipeline.derive(ball_in_a_bowl()))
-    result = judged(packed(build, tmp_path / "bowl.fmu"), ball_in_a_bowl())
+    result = judge.result(ball_in_a_bowl, packed(build, tmp_path / "bowl.fmu"))
     assert result.passed, result.notes
     assert result.notes[0].startswith("Model Exchange was integrated again")
     (first,) = before
@@ -145,15 +147,15 @@ def test_steps_with_other_parameters_may_be_the_integrators_error(
     assert all(call.may_be_integration_error and call.where.startswith("step of") for call in failed)
 
 
-def test_hops_that_add_up_are_integrated_more_finely_still(tmp_path: Path) -> None:
+def test_hops_that_add_up_are_integrated_more_finely_still(judge: Judge, tmp_path: Path) -> None:
     build = pipeline.build(pipeline.derive(ball_at_a_steep_gap()))
-    result = judged(packed(build, tmp_path / "steep.fmu"), ball_at_a_steep_gap())
+    result = judge.result(ball_at_a_steep_gap, packed(build, tmp_path / "steep.fmu"))
     assert result.passed, result.notes
     assert "absolute tolerances of 1% of what the states move by" in result.notes[0]
 
 
 def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(
-    build: FmuBuildResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: FmuBuildResult, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = fmu_validation.run_fmu_process
 
@@ -163,7 +165,7 @@ def test_verdict_stays_where_the_fmu_does_not_go_through_the_accurate_run(
         return run(*arguments, **settings)
 
     monkeypatch.setattr(fmu_validation, "run_fmu_process", run_coarsely_only)
-    result = judged(packed(build, tmp_path / "right.fmu"))
+    result = judge.result(shaken_ball, packed(build, tmp_path / "right.fmu"))
     assert not result.passed
     assert result.notes[0].startswith("Model Exchange could not be integrated more accurately, though events were off")
     assert "a step is too small" in result.notes[0]

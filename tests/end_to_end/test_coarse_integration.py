@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from shorter_validations import shorten_validations
+from judging import Judge
 from wrong_units import changed_unit, packed
 
 from mb2fmu import Model, pipeline
 from mb2fmu.pipeline.derivation.pipeline_results import FmuBuildResult
-from mb2fmu.pipeline.run_and_report.validation_run import validate
 from mb2fmu.report.sections.validation_failure_diagnosis import describe_likeliest_failure_cause
-from mb2fmu.validation.validation_result import ValidationResult
 
 pytestmark = pytest.mark.slow
 
@@ -45,32 +43,28 @@ def stiff_pendulum(start: float = 0.9) -> Model:
     return model
 
 
-@pytest.fixture(autouse=True)
-def _without_conformance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an FMU declares has no part in this."""
-    shorten_validations(monkeypatch, perturb=True)
-
-
 @pytest.fixture(scope="module")
 def build() -> FmuBuildResult:
     return pipeline.build(pipeline.derive(stiff_pendulum()))
 
 
-def judged(fmu: Path) -> ValidationResult:
-    return validate(fmu, stiff_pendulum()).result
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    """The disturbed motion is judged, too."""
+    return Judge(perturb=True)
 
 
-def test_a_right_fmu_is_said_to_integrate_too_coarsely(build: FmuBuildResult, tmp_path: Path) -> None:
-    result = judged(packed(build, tmp_path / "right.fmu"))
+def test_a_right_fmu_is_said_to_integrate_too_coarsely(build: FmuBuildResult, judge: Judge, tmp_path: Path) -> None:
+    result = judge.result(stiff_pendulum, packed(build, tmp_path / "right.fmu"))
     assert not result.passed
     assert result.agreeing_tolerance == pytest.approx(1e-7)
     assert "set model.experiment(tolerance=1e-7)" in describe_likeliest_failure_cause(result)
     assert not [call for call in result.api_checks if call.verdict == "failed"]
 
 
-def test_a_wrong_solver_is_not_called_coarse(build: FmuBuildResult, tmp_path: Path) -> None:
+def test_a_wrong_solver_is_not_called_coarse(build: FmuBuildResult, judge: Judge, tmp_path: Path) -> None:
     edit = {"dopri5.h": ("(125.0 / 192.0)", "(125.5 / 192.0)")}
-    result = judged(changed_unit(build, tmp_path / "wrong.fmu", edit))
+    result = judge.result(stiff_pendulum, changed_unit(build, tmp_path / "wrong.fmu", edit))
     assert result.agreeing_tolerance is None
     assert "too coarsely" not in describe_likeliest_failure_cause(result)
     assert {"each solver", "ramps of inputs"} <= {call.name for call in result.api_checks if call.verdict == "failed"}

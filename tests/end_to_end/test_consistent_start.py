@@ -20,6 +20,7 @@ from fmpy.fmi2 import (
     fmi2CallbackLoggerTYPE,
 )
 from fmpy.fmi3 import FMU3Model, FMU3Slave
+from representatives import marked
 
 from mb2fmu import model, pipeline, visualization
 from mb2fmu.mechanics import mechanism
@@ -86,7 +87,8 @@ class Unit:
         return np.array(get([self.variables[name].valueReference for name in names]))
 
 
-@pytest.fixture(scope="module", params=UNITS)
+# FMI 2 by day: test_declared_constraints solves for a guess again, test_closed_loops outlives a loop that opens.
+@pytest.fixture(scope="module", params=marked(UNITS, repeating={"native 2"}))
 def unit(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
     exported = pipeline.export(ROOT / "models" / "four_bar.py", folder, method="tmt", **UNITS[request.param])

@@ -61,6 +61,11 @@ def unit(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def rods(tmp_path_factory):
+    return str(export(rod(), tmp_path_factory.mktemp("rods"), fmi="3").path)
+
+
+@pytest.fixture(scope="module")
 def judge():
     return Judge()
 
@@ -90,13 +95,12 @@ def test_a_wrong_coefficient_is_caught(judge, tmp_path):
     assert not judge.passes(thrown, export(thrown(mu=0.3001), tmp_path).path)
 
 
-def test_where_no_motion_agrees_the_fmu_says_so(tmp_path):
+def test_where_no_motion_agrees_the_fmu_says_so(rods, tmp_path):
     """Painlevé: it is set in motion where friction would press it down harder than it pushes."""
-    path = str(export(rod(), tmp_path, fmi="3").path)
-    description = fmpy.read_model_description(path)
+    description = fmpy.read_model_description(rods)
     unit = FMU3Slave(
         guid=description.guid,
-        unzipDirectory=fmpy.extract(path, str(tmp_path / "unpacked")),
+        unzipDirectory=fmpy.extract(rods, str(tmp_path / "unpacked")),
         modelIdentifier=description.coSimulation.modelIdentifier,
         instanceName="rod",
     )
@@ -140,11 +144,6 @@ def test_parameters_that_leave_no_motion_discard_the_step(tmp_path):
     assert unit.getReal([known[name] for name in OUTPUTS]) == before
     unit.doStep(0.008, 0.004)
     unit.freeInstance()
-
-
-@pytest.fixture(scope="module")
-def rods(tmp_path_factory):
-    return str(export(rod(), tmp_path_factory.mktemp("rods"), fmi="3").path)
 
 
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])

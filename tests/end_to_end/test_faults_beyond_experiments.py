@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sm
-from representatives import marked
+from representatives import by_night, marked
 from sympy.physics import mechanics as me
 from wrong_units import changed_unit, packed
 
@@ -88,17 +88,13 @@ EXTREMES, STEPS, SOLVERS = "values beyond the experiments", "other start times a
 RAMPS = "ramps of inputs"
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
-def test_the_right_fmu_passes_all_of_them(judge, fmi):
+@pytest.mark.parametrize("fmi", ["2", *by_night("3")])
+def test_the_right_fmu_passes_all_of_them_and_its_range_stands_beside_wider_ones(judge, fmi):
     result = judge(fmi)
     assert result.passed
     names = {call.name for call in result.api_checks if call.verdict == "passed"}
     assert {EXTREMES, STEPS, SOLVERS} <= names
     assert (RAMPS in names) == (fmi == "2")
-
-
-def test_the_tried_range_stands_beside_what_has_a_wider_one(judge):
-    result = judge()
     found = {item.name: item for item in result.exercised_quantities}
     assert found["k"].low < -29.0
     assert found["k"].high > 200.0

@@ -167,7 +167,10 @@ def test_a_crank_that_a_stop_holds_rubs_on_nothing(tmp_path, judge, treatment):
             assert np.abs(balance[rests]).max() < 1e-6
             assert not found["bearing.torque"][rests].any()
             assert (found["bearing.sticking"][rests] == 1.0).all()
-    assert judge.passes(crank, unit)
+    # By day of a crank without stops, in test_friction_at_dead_centres, and of a block at a stop: the reference alone
+    # takes eight seconds here.
+    if treatment != "attractor":
+        assert judge.passes(crank, unit)
 
 
 def pushed() -> Model:
@@ -222,4 +225,6 @@ def test_two_frictions_on_one_crank_leave_round_off():
     assert np.abs(found).max() < 1e-12
     with pytest.raises(np.linalg.LinAlgError):
         solve_coupled_holding_forces(B, np.array([-1.0, -1.0]), np.array([1.25, 1.25]))
-    assert reference_of(block(rail=True)).trajectory.values.shape[0] == 45
+    against_the_stop = block(rail=True)
+    against_the_stop.experiment(stop=0.5, step=0.05, tolerance=1e-9)
+    assert reference_of(against_the_stop).trajectory.values.shape[0] == 11

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sm
+from representatives import by_night
 from sympy.physics import mechanics as me
 from wrong_units import changed_unit, packed
 
@@ -126,7 +127,7 @@ def by_default(result: ValidationResult) -> bool:
     )
 
 
-@pytest.mark.parametrize("which", ["judge", "judge2"])
+@pytest.mark.parametrize("which", ["judge", *by_night("judge2")])
 def test_the_right_fmu_passes_and_everything_of_it_is_proven(which, request, tmp_path):
     judge = request.getfixturevalue(which)
     result = judge(packed(judge.build, tmp_path / "right.fmu"))
@@ -141,7 +142,7 @@ def test_the_right_fmu_passes_and_everything_of_it_is_proven(which, request, tmp
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"gain": -5.0}, {"drag": -5.0}, {"weight": "M"}, pytest.param({"driven": False}, marks=pytest.mark.repeats)],
+    [{"gain": -5.0}, *by_night({"drag": -5.0}), {"weight": "M"}, *by_night({"driven": False})],
     ids=["gain", "drag", "weight", "frozen"],
 )
 def test_what_the_defaults_do_not_show_fails(judge, wrong, tmp_path):
@@ -240,7 +241,7 @@ def bouncing_ball() -> FmuBuildResult:
     return pipeline.build(pipeline.derive("bouncing_ball"), fmi="3")
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", [pytest.param(True, marks=pytest.mark.repeats), False])
 def test_a_jump_that_event_mode_of_co_simulation_loses_is_found(bouncing_ball, tmp_path, kept):
     """FMI 3: an importer that handles events itself; all other runs of the validation let the FMU do it."""
     lost = JUMP.replace("memcpy", "if (instance->kind == MB2FMU_MODEL_EXCHANGE || now->clock.steps == 0) memcpy")
@@ -278,7 +279,7 @@ def test_computed_values_that_survive_a_restored_state_are_found(build2, tmp_pat
     assert {each.rule for each in found.findings} == {"state.roundtrip"}
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", [pytest.param(True, marks=pytest.mark.repeats), False])
 def test_start_values_that_a_state_of_initialization_mode_loses_are_found(build2, tmp_path, kept):
     """All other states are saved behind the initialization."""
     begun = f"{RESTORED}    if (instance->now.mode == MB2FMU_INITIALIZATION) mb2fmu_set_start_values(&instance->now);\n"

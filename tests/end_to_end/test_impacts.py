@@ -190,6 +190,7 @@ def test_right_fmus_pass_and_their_events_are_those_of_the_series(judge, unit, s
     assert times == pytest.approx(series, abs=1e-12)
 
 
+@pytest.mark.repeats  # as in test_events
 def test_a_wrong_restitution_is_caught(judge, tmp_path):
     assert not judge.passes(ball, export(ball(restitution=0.70001), tmp_path).path)
 

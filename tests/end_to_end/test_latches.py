@@ -146,6 +146,7 @@ def gripper() -> Model:
     return model
 
 
+@pytest.mark.repeats  # a latch beside an impact is tried below; the library's gripper is known in unit/validation
 def test_a_gripper_picks_up_and_drops(tmp_path):
     """Latch and impact together: the ring stays where it was caught, the ball is lifted, flies, bounces and rests."""
     path = export(gripper(), tmp_path).path

@@ -136,10 +136,10 @@ def test_readme(by_day: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-@by_day_and_night
-def test_start_and_importing(by_day: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.repeats  # README has the same commands
+def test_start_and_importing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The importing page goes on with the FMU that the start page made."""
-    reader = Reader(proving=set() if by_day else None)
+    reader = Reader()
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -158,6 +158,7 @@ def test_tutorial(by_day: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.repeats  # README has the same commands
 def test_sympy_scripts() -> None:
     reader = Reader(proving={"pendulum.py"})
     Path("pendulum.py").write_text(SCRIPT)

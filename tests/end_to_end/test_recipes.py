@@ -22,12 +22,22 @@ MOST_WORDS, FEWEST_RECIPES = 300, 25
 MODEL_EDIT = "# in crane.py\n"
 NIGHTLY = {
     "animate": "README draws a motion; pictures are written in unit/cli",
+    "audit": "README has the same commands, as for those of couple_fmus, fit_parameters, formula_as_input, plot, study",
     "bending_link": "test_robots has a link that bends",
+    "change_a_value": "values at the start are given in unit/cli, and in README to fit",
+    "closed_loop": "treatments of constraints are chosen in unit/cli and test_explicit_loops",
+    "couple_fmus": "as audit",
     "critical_speed": "critical speeds are known in unit/analysis",
+    "fit_parameters": "as audit",
+    "formula_as_input": "as audit",
+    "linearize": "as audit; values and tables in unit/cli/test_linearize",
+    "other_languages": "README writes C, unit/targets has the languages",
     "other_platforms": "test_native_units has two platforms by one command, native/platforms has all",
+    "plot": "as audit",
     "robot": "as the tutorial of robots",
     "root_locus": "values are swept in unit/cli/test_linearize",
     "split_a_model": "README has the same commands",
+    "study": "as audit",
 }
 """Recipes that take seconds, and what shows the same by day."""
 

@@ -14,25 +14,32 @@ from mb2fmu.validation import ValidationResult
 REPEATED = {
     "angle_after_many_turns",
     "angle_that_a_piecewise_guards",
+    "block_that_bristles_hold",
     "damper_of_coefficient_zero",
+    "force_as_a_plain_symbol",
     "light_mass_that_trembles_on_a_heavy_one",
+    "mass_between_springs_of_tables",
     "oscillator_at_rest_within_a_step",
     "roots_that_two_conditions_guard",
     "two_latches_hold_one_motion",
     "power_of_an_absolute_value",
+    "power_that_a_piecewise_guards",
     "power_that_a_step_guards",
     "root_of_a_maximum",
     "half_circle_that_a_piecewise_guards",
     "wheels_whose_play_rattles",
     "mass_on_straight_tables",
 }
-"""Of kinds that others stand for by day."""
+"""Of kinds that others stand for by day; momentum with tables is judged in test_fmu_run_laws_of_motion_check."""
+
+SEEN_BY_DEFAULT = {"block_that_sticks_on_a_shaking_plate", "two_latches_that_hold_one_motion"}
+"""Those whose disturbed motion, which takes half of the time, showed nothing more."""
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHT if name not in REPEATED])
 def test_a_right_model_passes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen was the judging of motion and calls, not of what an FMU declares."""
-    shorten_validations(monkeypatch, perturb=True)
+    shorten_validations(monkeypatch, perturb=name not in SEEN_BY_DEFAULT)
     assert_passed(mb2fmu.validate(mb2fmu.export(RIGHT[name](), tmp_path), RIGHT[name]()).result)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from representatives import marked
+from representatives import by_night, marked
 
 import mb2fmu
 from mb2fmu import pipeline, pre, visualization
@@ -67,8 +67,8 @@ def browser() -> str:
 
 MECHANISMS = ["double_pendulum", "four_bar"]
 """An open chain with an input; a closed loop, whose outputs are projected."""
-BY_DAY = ["four_bar", "sampled_cart_pole", "rocking_block"]
-"""What input, friction and impacts do is shown by day with the pushed mass."""
+BY_DAY = ["four_bar", "sampled_cart_pole"]
+"""What inputs, friction and events of states do is shown by day with the pushed mass."""
 EVENTS = {
     "BouncingBall": lambda motion: np.max(np.diff(motion["v"])) > 1.0,  # rises at an impact alone
     "StickSlipBelt": lambda motion: np.ptp(motion["v"]) > 0.1,  # the belt's speed while it sticks, else less
@@ -167,7 +167,7 @@ def pushed(speed: float) -> mb2fmu.Model:
     return model
 
 
-@pytest.mark.parametrize(("speed", "start"), [(0.0, 0.0), (1.0, -1.0)])
+@pytest.mark.parametrize(("speed", "start"), [*by_night((0.0, 0.0)), (1.0, -1.0)])
 def test_inputs_that_jump_let_go_what_friction_holds(speed: float, start: float, browser: str, tmp_path: Path) -> None:
     """Set between two steps: held at 0.5 N, slides off at 3 N, comes to rest and is held at 0.25 N, slides back.
 

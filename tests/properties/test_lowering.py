@@ -25,7 +25,7 @@ LEAVES = [t, x, y, r, p, s]
 SMOOTH = [sm.sin, sm.cos, sm.tanh, sm.atan, sm.asinh, sm.erf, lambda a: sm.exp(sm.sin(a)), lambda a: sm.sqrt(1 + a**2)]
 KINKED = [sm.Abs, lambda a: sm.Max(a, x), lambda a: sm.Min(a, y), lambda a: sm.Piecewise((a, x > y), (r, True))]
 values = st.floats(0.1, 2.0)
-some = settings(max_examples=40)
+some = settings(max_examples=20)
 
 
 def _expressions(functions):

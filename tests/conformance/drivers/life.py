@@ -154,8 +154,8 @@ if action == "write":
     check_parts()
     check_refusals()
     check_threads(default)
-    crowd = [unit.instance("CS", f"{i}").initialize(tolerance=tolerance) for i in range(1000)]
-    assert bits(run(crowd[500], 10)) == default
+    crowd = [unit.instance("CS", f"{i}").initialize(tolerance=tolerance) for i in range(200)]
+    assert bits(run(crowd[100], 10)) == default
     for instance in crowd:
         instance.close()
     Path(file).write_bytes(len(content).to_bytes(8, "little") + content + future)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
+from representatives import by_night
 
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.fmu.toolchain import host_platform
@@ -58,15 +59,9 @@ def values(line: str) -> list[float]:
 @pytest.mark.parametrize(
     ("model", "fmi", "kind"),
     [
-        (MODEL, 2, "me"),
         (MODEL, 3, "cs"),
-        *(
-            pytest.param(MODEL, *each, marks=pytest.mark.repeats)
-            for each in KINDS
-            if each not in ((2, "me"), (3, "cs"))
-        ),
-        pytest.param("muscle_arm", 3, "cs", marks=pytest.mark.repeats),
         ("turntable_ball", 2, "me"),
+        *by_night(*((MODEL, *each) for each in KINDS if each != (3, "cs")), ("muscle_arm", 3, "cs")),
     ],
 )
 @pytest.mark.parametrize("platform", OTHERS, ids=str)
@@ -82,7 +77,7 @@ def test_motion_has_the_same_bits(model: str, fmi: int, kind: str, platform, tmp
     assert begin_and_end[0] != [0.0] * len(made.states)
 
 
-@pytest.mark.parametrize("platform", [X86_64_LINUX, X86_64_WINDOWS], ids=str)
+@pytest.mark.parametrize("platform", [X86_64_LINUX, *by_night(X86_64_WINDOWS)], ids=str)
 def test_motion_has_the_same_bits_without_avx2(platform, tmp_path: Path) -> None:
     """With fused multiply-adds it has others, which shows that another variant of the equations was at work."""
     reason = hosting.missing(platform) or ("" if "avx2" in processor() else "needs a processor with AVX2")
@@ -111,7 +106,7 @@ def processor() -> list[str]:
     return facts.read_text(encoding="utf-8").split() if facts.exists() else []
 
 
-@pytest.mark.parametrize("solver", [2, 3, 4])
+@pytest.mark.parametrize("solver", [*by_night(2, 3), 4])
 @pytest.mark.parametrize("platform", OTHERS, ids=str)
 def test_every_solver_has_the_same_bits(solver: int, platform, tmp_path: Path) -> None:
     made = unit(MODEL, 2)
@@ -120,7 +115,7 @@ def test_every_solver_has_the_same_bits(solver: int, platform, tmp_path: Path) -
     assert run(host_platform(), made, "cs", script, tmp_path / "here") == there
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("fmi", [*by_night(2), 3])
 @pytest.mark.parametrize("platform", OTHERS, ids=str)
 def test_a_state_written_on_one_is_continued_on_another(fmi: int, platform, tmp_path: Path) -> None:
     made = unit(MODEL, fmi)
@@ -138,7 +133,7 @@ def test_a_state_written_on_one_is_continued_on_another(fmi: int, platform, tmp_
         assert run(second, made, "cs", rest, folders[1]) == expected
 
 
-@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("fmi", [2, *by_night(3)])
 @pytest.mark.parametrize("platform", OTHERS, ids=str)
 def test_messages_have_the_same_words_and_numbers(fmi: int, platform, tmp_path: Path) -> None:
     """Windows has no function that prints into a string: its FMUs bring one, ``windows_c_library.c``."""

@@ -30,9 +30,9 @@ MANY_CALLS = ("life.leak", "life.threads", "life.several", "life.uninitialized")
 @pytest.mark.parametrize(
     ("version", "kinds", "skip"),
     [
-        (2, (ME, CS), MANY_CALLS),
+        pytest.param(2, (ME, CS), MANY_CALLS, marks=NIGHT),  # FMI 2 with events: bouncing_ball in test_models
         (3, (ME, CS), ()),
-        (3, (CS,), MANY_CALLS),
+        pytest.param(3, (CS,), MANY_CALLS, marks=NIGHT),
         pytest.param(2, (ME, CS), (), marks=NIGHT),
         pytest.param(2, (CS,), (), marks=NIGHT),
         pytest.param(2, (ME,), (), marks=NIGHT),
@@ -78,7 +78,7 @@ RARE = {
     **dict.fromkeys(unusual_fmus.UNUSUAL, unusual_fmus.contents),
     **dict.fromkeys(rare_ball_variants.ODD, rare_ball_variants.contents),
 }  # fmt: skip
-BY_DAY = {"nothing but the time", "one instance in the life of a process"}
+BY_DAY = {"nothing but the time"}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in BY_DAY else NIGHT) for name in RARE])

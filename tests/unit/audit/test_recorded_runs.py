@@ -81,7 +81,7 @@ def test_a_right_fmu_meets_its_recorded_run_in_both_kinds(unit: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"gain": -1.0}, *by_night({"gain": 1.2}), {"m": 1.3}, *by_night({"theta": 0.4})],
+    [{"gain": -1.0}, *by_night({"gain": 1.2}, {"m": 1.3}, {"theta": 0.4})],
     ids=["sign of the input", "size of the input", "parameter", "start value"],
 )
 def test_what_is_not_met_is_reported_with_its_variable(unit: Path, wrong: dict[str, float]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from representatives import by_night
 from shorter_validations import PRELUDE, shorten_validations
 
 from mb2fmu import cli, pipeline
@@ -164,7 +165,7 @@ def test_equations_as_text_count_operations(swing: Path) -> None:
     assert "Operations" in result.stdout
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+@pytest.mark.parametrize("method", ["kane", *by_night("tmt", "lagrange")])
 def test_equations_as_python_move_as_the_model_does(swing: Path, method: str) -> None:
     """The printed NumPy code alone gives the x' of the program."""
     result = call("equations", swing, "--method", method, "--format", "python")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shorter_validations import shorten_validations
 
 import mb2fmu
 
@@ -46,7 +47,10 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made.history_manager.end_session()
 
 
-def test_a_cell_is_validated_and_shows_verdict_and_motion(shell: Any, tmp_path: Path) -> None:
+def test_a_cell_is_validated_and_shows_verdict_and_motion(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_validations(monkeypatch)
     done = shell.run_cell(f"%%mb2fmu -o results --fmi 3\n{FUNCTION}")
     assert done.success
     assert done.result.passed

@@ -30,6 +30,7 @@ from mb2fmu.pipeline.derivation.formulation_and_build_options import (
 )
 from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.pipeline.run_and_report import model_export_and_run, report_pages
+from mb2fmu.validation import fmu_validation
 
 
 def pendulum() -> mb2fmu.Model:
@@ -143,7 +144,9 @@ def test_run_returns_every_intermediate(tmp_path: Path) -> None:
         def report_activity(self, stage: str, part: str) -> None:
             messages.append(f"{stage}: {part}")
 
-    again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fmu_validation, "check_fmu_conformity", lambda *_, **__: ())
+        again = mb2fmu.validate(finished.exported.path, pendulum(), observer=Listener())
     assert again.passed
     assert "validate: run the FMU as Co-Simulation" in messages
     assert messages[-1] == "validate: audit the FMU's description"

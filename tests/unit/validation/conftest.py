@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sm
+from hypothesis import settings
 from stock_units import built
 from sympy.physics.mechanics import dynamicsymbols
 
@@ -20,8 +21,20 @@ from mb2fmu.mechanics.equations.equations_of_motion import (
 from mb2fmu.model.checked_model import CheckedModel
 from mb2fmu.model.model import DeclaredExperiment
 from mb2fmu.model.quantity_declarations import AuxiliaryState, Coordinate, Input, Parameter, Speed
+from mb2fmu.validation import independent_checks
+from mb2fmu.validation.source_checks import source_acceleration_samples, source_accelerations
 
 t, q, u, q1, q2, u1, u2, a, a1, a2, g, w, tau, z = sm.symbols("t q u q1 q2 u1 u2 a a1 a2 g w tau z")
+
+
+@pytest.fixture
+def few_points(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many random points source objects are evaluated at: eight by day, where any point shows what is tested."""
+    if settings.get_current_profile_name() != "night":
+        for module in (source_acceleration_samples, source_accelerations):
+            monkeypatch.setattr(module, "RANDOM_POINT_COUNT", 8)
+        monkeypatch.setattr(independent_checks, "MIN_POINTS", 6)
+    return source_acceleration_samples.RANDOM_POINT_COUNT
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_runs import run_with_events
+from representatives import by_night
 from scipy.integrate import quad
 
 from mb2fmu import Brake, CoulombFriction, Model, derive, export
@@ -44,7 +45,7 @@ def stopped(slowing, speed: float) -> tuple[float, float]:
     return tuple(quad(lambda s, n=n: s**n / slowing(s), 0.0, speed, epsabs=1e-13, limit=200)[0] for n in (0, 1))
 
 
-@pytest.mark.parametrize("make", [flywheel, vehicle])
+@pytest.mark.parametrize("make", [flywheel, *by_night(vehicle)])
 def test_what_is_braked_rests_when_and_where_it_should(make, tmp_path):
     model, time, way = make()
     place, speed = ("phi1", "w1") if make is flywheel else ("x1", "v1")
@@ -64,7 +65,7 @@ def test_what_is_braked_rests_when_and_where_it_should(make, tmp_path):
         assert run.at(place, stop) == pytest.approx(way, rel=accuracy)
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize("fmi", [*by_night("2"), "3"])
 @pytest.mark.parametrize(("kind", "accuracy"), KINDS)
 def test_a_brake_holds_until_it_is_loosened(fmi, kind, accuracy, tmp_path):
     """1 N.m drives 2 kg m², the brake takes 5 N.m, and 6 N.m where it holds: pressed at 1 s, at rest from 6 s on.

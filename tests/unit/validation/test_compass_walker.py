@@ -14,6 +14,7 @@ from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.reference_run import make_reference
 
+pytestmark = pytest.mark.repeats  # the simplest walker is held to its gait by day
 MODEL = Path(__file__).parents[3] / "models" / "compass_walker.py"
 M, HIP, A, B, G, SLOPE = 5.0, 10.0, 0.5, 0.5, 9.81, np.pi / 60
 L = A + B

@@ -61,31 +61,32 @@ def put(path: str, **attributes: str):
     return edit
 
 
+@pytest.mark.repeats  # as for the FMUs of test_models
 def test_nothing_is_said_against_the_right_fmu(built, tmp_path):
     assert errors(built, tmp_path) == []
 
 
-def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built, tmp_path):
+def test_what_is_declared_otherwise_than_the_model_has_it_is_found(built):
     """Faults of one FMU, each reported: none hides another."""
     faults = [
-        (put("//ScalarVariable[@name='m']/Real", start="0.3"), "model: m is declared to start at 0.3"),
-        (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "model: theta is declared to start at 0.5"),
-        (put("//ScalarVariable[@name='solver_step']/Real", unit="kg"), "model: solver_step is declared to be in kg"),
-        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "model: the unit kg is defined as 0.001"),
-        (put("//Unit[@name='N']/BaseUnit", s="-1"), "model: the unit N is defined as another one: its name says"),
-        (put("//Unit[@name='rad']/DisplayUnit", factor="60.0"), "model: the display unit deg"),
+        (put("//ScalarVariable[@name='m']/Real", start="0.3"), "m is declared to start at 0.3"),
+        (put("//ScalarVariable[@name='theta']/Real", start="0.5"), "theta is declared to start at 0.5"),
+        (put("//ScalarVariable[@name='solver_step']/Real", unit="kg"), "solver_step is declared to be in kg"),
+        (put("//Unit[@name='kg']/BaseUnit", factor="0.001"), "the unit kg is defined as 0.001"),
+        (put("//Unit[@name='N']/BaseUnit", s="-1"), "the unit N is defined as another one: its name says"),
+        (put("//Unit[@name='rad']/DisplayUnit", factor="60.0"), "the display unit deg"),
         (
             put("//ScalarVariable[@name='cart_acceleration']/Real", unit="m/s"),
-            "model: cart_acceleration is declared to be in m/s",
+            "cart_acceleration is declared to be in m/s",
         ),
-        (put("//ScalarVariable[@name='omega']/Real", declaredType="Mass"), "model: omega is of the type Mass"),
+        (put("//ScalarVariable[@name='omega']/Real", declaredType="Mass"), "omega is of the type Mass"),
     ]
 
-    def edit(root: etree._Element) -> None:
-        for put_in, _ in faults:
-            put_in(root)
-
-    found = errors(built, tmp_path, edit)
+    derivation, core = built
+    root = etree.fromstring(core.files[DESCRIPTION])
+    for put_in, _ in faults:
+        put_in(root)
+    found = compare_with_the_model(etree.tostring(root), derivation)
     assert [reported for _, reported in faults if not any(each.startswith(reported) for each in found)] == [], found
 
 
@@ -266,13 +267,16 @@ def test_terminals_are_the_models(fmi):
 
 
 def test_what_the_fmu_does_not_do_is_found(built, tmp_path):
-    """Faults of one FMU: a dependency and the state of a derivative."""
+    """Faults of one FMU: a dependency, the state of a derivative, and a start value that the model has otherwise."""
 
     def edit(root: etree._Element) -> None:
         put("//Derivatives/Unknown[last()]", dependencies="", dependenciesKind="")(root)
         put("//ScalarVariable[@name='der(v)']/Real", derivative="1")(root)
+        put("//ScalarVariable[@name='m']/Real", start="0.3")(root)
 
-    found = [each for each in errors(built, tmp_path, edit) if each.startswith("auditor")]
+    said = errors(built, tmp_path, edit)
+    assert any(each.startswith("model: m is declared to start at 0.3") for each in said)
+    found = [each for each in said if each.startswith("auditor")]
     others = [each for each in found if "dependencies.missing" not in each]
     assert len(others) < len(found)
     assert any("derivative" in each for each in others), found

@@ -178,7 +178,7 @@ def test_momentum_says_nothing_of_what_hangs_on_the_ground():
 
 
 @pytest.mark.parametrize("name", ["springs of tables", "straight tables"])
-@pytest.mark.parametrize(("steps", "step"), [(40, 0.025), (100, 0.02)])
+@pytest.mark.parametrize(("steps", "step"), [(40, 0.025), *by_night((100, 0.02))])
 def test_momentum_of_loads_with_tables_is_judged_between_the_points(name: str, steps: int, step: float) -> None:
     """A mass that is off by a thousandth is found; a right one passes, though its slope bends between the points."""
     _, mechanism = given(name)

@@ -124,15 +124,15 @@ def models() -> dict[str, Callable[[], Read]]:
 
 
 # Each way of the laws by day: loops, rolling, a Lagrangian, time, auxiliary states, pathways, a pivot that is moved.
-BY_DAY = {"four_bar", "driven_crank", "heavy_top", "muscle_arm", "pathways", "pivot", "disc"}
+BY_DAY = {"four_bar", "heavy_top", "muscle_arm", "pathways", "pivot", "disc"}
 
 
 @pytest.mark.parametrize("name", marked(models(), repeating=models().keys() - BY_DAY))
-def test_right_equations_pass_against_the_objects_own(name):
+def test_right_equations_pass_against_the_objects_own(name, few_points):
     true = models()[name]()
     said = verdict(true, true[1])
     assert said.passed
-    assert any(check.verdict == "passed" and check.points == RANDOM_POINT_COUNT for check in said.checks), said
+    assert any(check.verdict == "passed" and check.points == few_points for check in said.checks), said
 
 
 # They take half of the time, and what is requested for them is requested for others too.
@@ -145,11 +145,11 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("name", marked(STRANGERS, repeating=COSTLY))
-def test_what_strangers_hand_over_passes_against_their_own_objects(name):
+def test_what_strangers_hand_over_passes_against_their_own_objects(name, few_points):
     true = read_of(STRANGERS[name]())
     said = verdict(true, true[1])
     assert said.passed, said
-    assert any(check.verdict == "passed" and check.points == RANDOM_POINT_COUNT for check in said.checks), said
+    assert any(check.verdict == "passed" and check.points == few_points for check in said.checks), said
 
 
 def test_rates_of_a_loop_that_are_given_twice_are_one():
@@ -211,6 +211,7 @@ def moves_nothing(true: Mechanism, wrong: Mechanism, motions) -> bool:
 
 
 # The faults of others are of kinds that pathways and random trees have.
+@pytest.mark.usefixtures("few_points")
 @pytest.mark.parametrize(
     "name", ["pathways", *by_night("four_bar", "governor", "snakeboard", "crank_slider", "rolling_disc")]
 )
@@ -237,6 +238,7 @@ def test_points_at_which_no_mechanism_exists_are_drawn_again():
         assert not verdict(true, replace(wrong, lagrangian=None), motions, "kane").passed, body.name
 
 
+@pytest.mark.repeats  # by day of two trees: pathways, and an arm whose axis is another
 @settings(max_examples=3)
 @given(
     st.lists(
@@ -256,6 +258,7 @@ def test_faults_in_the_reading_of_random_trees_are_found(kinds, tilted, random):
     assert not verdict(true, wrong, motions, "kane").passed or moves_nothing(mechanism, wrong, motions), what
 
 
+@pytest.mark.usefixtures("few_points")
 def test_a_joint_about_another_axis_fails():
     right = read_of(_arm("x"))
     wrong = replace(mechanism_of(_arm("y")), declared=right[1].declared)
@@ -268,7 +271,8 @@ def _arm(axis: str):
     return model_of("Arm", system, list(system.q), list(system.u), m=1.2, J=0.05, g=9.81, T=0.3)
 
 
-@pytest.mark.parametrize("name", ["driven_crank", "four_bar"])
+@pytest.mark.usefixtures("few_points")
+@pytest.mark.parametrize("name", ["driven_crank", *by_night("four_bar")])
 def test_an_output_that_is_not_what_the_model_says_fails(name):
     true = models()[name]()
     mechanism, motions = true[1], sample_source_accelerations(*true)
@@ -287,6 +291,7 @@ def test_an_output_that_is_not_what_the_model_says_fails(name):
         assert item.name in said.checks[-1].reason
 
 
+@pytest.mark.usefixtures("few_points")
 def test_a_deprecated_body_keeps_its_rotational_inertia():
     q, u = me.dynamicsymbols("q u")
     m, length, g = sm.symbols("m l g")
@@ -305,6 +310,7 @@ def test_a_deprecated_body_keeps_its_rotational_inertia():
     assert [check.verdict for check in said.checks] == ["failed", "failed"]
 
 
+@pytest.mark.usefixtures("few_points")
 def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(monkeypatch):
     monkeypatch.setattr("mb2fmu.validation.source_checks.source_accelerations.MAX_FORMING_WORK", -1)
     true = models()["governor"]()
@@ -364,7 +370,8 @@ def snapshot(mechanics) -> list[dict]:
     return [*stores, {k: str(v) for k, v in getattr(mechanics, "__dict__", {}).items()}]
 
 
-@pytest.mark.parametrize("name", ["simple_pendulum", "four_bar", *by_night("bowl", "double_pendulum", "rolling_disc")])
+@pytest.mark.usefixtures("few_points")
+@pytest.mark.parametrize("name", ["four_bar", *by_night("bowl", "double_pendulum", "rolling_disc", "simple_pendulum")])
 def test_the_users_objects_stay_as_they_were(name):
     definition, mechanism = load_model_and_mechanism(MODELS / f"{name}.py", None, StageStopwatch(None))
     before = snapshot(definition.mechanics)
@@ -372,10 +379,15 @@ def test_the_users_objects_stay_as_they_were(name):
     assert snapshot(definition.mechanics) == before
 
 
+@pytest.fixture(scope="module")
+def four_bar_samples() -> SympySourceAccelerationSamples:
+    return sample_source_accelerations(*models()["four_bar"]())
+
+
 @pytest.mark.parametrize("off", [1e-10, 1e-8])
-def test_what_closing_anew_is_allowed_hides_no_fault(off):
+def test_what_closing_anew_is_allowed_hides_no_fault(off, four_bar_samples):
     """Sixteen times the bounds are still some 1e-11 of x': whatever is wrong in an FMU is larger."""
-    made = sample_source_accelerations(*models()["four_bar"]())
+    made = four_bar_samples
     names = tuple(made.samples[0].rates["kinematics"])
     description = SimpleNamespace(state_derivative_pairs=tuple((name, f"der({name})") for name in names), variables={})
     largest = max(abs(sample.rates["kinematics"]["q1"]) for sample in made.samples)
@@ -462,7 +474,7 @@ def test_own_kinematics_say_the_same_of_several_states_as_of_each():
             np.testing.assert_allclose(getattr(several, name), getattr(single, name), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("fmi", "kind"), [("3", "ModelExchange"), ("2", "CoSimulation")])
+@pytest.mark.parametrize(("fmi", "kind"), [("3", "ModelExchange"), *by_night(("2", "CoSimulation"))])
 def test_real_fmus_are_asked(fmi, kind, tmp_path):
     exported = pipeline.export(MODELS / "driven_crank.py", tmp_path, fmi=fmi)
     derivation = exported.build.derivation

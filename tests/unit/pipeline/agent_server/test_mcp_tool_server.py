@@ -46,6 +46,7 @@ def slider() -> Model:
     model.parameter(k, 20.0, "N/m")
     model.coordinate(q, 0.2, "m")
     model.speed(u, 0.0, "m/s")
+    model.experiment(stop=1.0)
     return model
 """
 
@@ -98,8 +99,11 @@ NIGHTLY = {
     "Make an FMU of my robot.",
     "Make an FMU of a model that I have not finished.",
     "Why is it not that block?",
+    "Turn this script of numbers into an FMU.",
+    "Does this FMU do what its description says?",
+    "This script never ends.",
 }
-"""More models and reasons; no other task needs what they make."""
+"""More models, commands and reasons; no other task needs what they make. What never ends is ended below, too."""
 
 
 def fill(folder: Path) -> None:

@@ -59,6 +59,9 @@ def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, t
 def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: Path, tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
+    text = model_file.read_text(encoding="utf-8")
+    assert "stop=5.0" in text
+    model_file.write_text(text.replace("stop=5.0", "stop=0.5"), encoding="utf-8")
     # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(

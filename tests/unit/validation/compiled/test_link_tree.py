@@ -75,7 +75,7 @@ TREES = st.lists(
 ).filter(lambda kinds: any(DEGREES[kind] for kind, *_ in kinds))
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(TREES, st.booleans())
 def test_trees_of_any_joints_move_as_their_mass_matrices_say(kinds, tilted):
     agree(kinds, tilted)

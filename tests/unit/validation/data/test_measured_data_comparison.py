@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.integrate import solve_ivp
+from shorter_validations import shorten_validations
 
 from mb2fmu import pipeline
 from mb2fmu.cli import commands
@@ -409,7 +410,8 @@ def test_the_command_without_a_model(unit, tmp_path):
     assert call("validate", unit, "--tolerance", "1").exit_code == 2
 
 
-def test_the_command_with_a_model_reports_both(unit, model, tmp_path):
+def test_the_command_with_a_model_reports_both(unit, model, tmp_path, monkeypatch):
+    shorten_validations(monkeypatch)
     written(tmp_path, "time,x", zip(TIMES, x_of(TIMES) + 5e-3, strict=True))
     page = tmp_path / "report.html"
     given = ("--data", tmp_path / "data.csv", "--tolerance", "1e-3", "--report", page, "--json", tmp_path / "all.json")

@@ -205,7 +205,7 @@ def rescaled(model: Model, factors: dict[str, float]):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     length=POWERS, mass=POWERS, time=POWERS, unit=st.sampled_from(["m", "mm/s", "N", "N.m/rad", "J", "kg.m2", "deg"])
 )

@@ -17,6 +17,7 @@ from mechanisms import (
     random_states,
     sympy_rolling_disc,
 )
+from representatives import by_night
 from scipy.spatial.transform import Rotation
 from sympy.physics import mechanics as me
 
@@ -62,7 +63,10 @@ def _cart():
     return model
 
 
-@pytest.mark.parametrize("make", [_cart, *(lambda name=name: pipeline.load(MODELS / f"{name}.py") for name in SHOWN)])
+SHOWN_MODELS = [lambda name=name: pipeline.load(MODELS / f"{name}.py") for name in SHOWN]
+
+
+@pytest.mark.parametrize("make", [_cart, SHOWN_MODELS[0], *by_night(*SHOWN_MODELS[1:])])
 def test_slopes_powers_and_outputs_are_those_of_the_symbolic_reference(make):
     """Reactions, momenta, multipliers, attitudes and energies among them."""
     mechanism = mechanism_of(make())
@@ -98,7 +102,7 @@ def test_a_fault_of_the_formulations_outputs_and_energies_is_not_the_references(
 
 
 @pytest.mark.parametrize(
-    "make", [cart_with_pathways, moving_pivot, sympy_rolling_disc, lambda: linkage(*BENNETT), lambda: None]
+    "make", [cart_with_pathways, moving_pivot, sympy_rolling_disc, *by_night(lambda: linkage(*BENNETT)), lambda: None]
 )
 def test_compiled_it_is_what_it_is_in_numpy(make):
     model = make()

@@ -8,15 +8,14 @@ from cranks import carried, platform
 
 from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
 from mb2fmu.model import check_model
-from mb2fmu.validation.source_checks.source_acceleration_samples import RANDOM_POINT_COUNT
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
 
-def test_three_cranks_swing_at_every_point():
+def test_three_cranks_swing_at_every_point(few_points):
     """Closed form: (M + m) l q'' = -(M + 3 m / 2) g sin(q). Seen: points where the cranks lie in line, or lock."""
     checked = check_model(platform())
     found = sample_source_accelerations(checked, solve_loop_closure_start_values(read_mechanism(checked)))
-    assert len(found.samples) == RANDOM_POINT_COUNT
+    assert len(found.samples) == few_points
     slot = found.starts
     for sample in found.samples:
         M, m, l, g = (sample.point.values[slot[name]] for name in ("M", "m", "l", "g"))
@@ -28,13 +27,13 @@ def test_three_cranks_swing_at_every_point():
         assert np.sin(sample.states["q1"]) == pytest.approx(np.sin(sample.states["q3"]), abs=1e-6)
 
 
-def test_massless_cranks_that_a_row_holds_swing_at_every_point():
+def test_massless_cranks_that_a_row_holds_swing_at_every_point(few_points):
     """Closed form: q'' = -g cos(q) / l. Seen: points that are nearly locked, and rows that vanish, taken for free."""
     checked = check_model(carried())
     found = sample_source_accelerations(
         checked, solve_loop_closure_start_values(read_mechanism(checked)), {"u1": 2.1, "u2": 2.1, "u3": 2.1, "u4": 0.0}
     )
-    assert len(found.samples) >= 20
+    assert len(found.samples) >= 3 / 4 * few_points
     slot = found.starts
     for sample in found.samples:
         l, g = (sample.point.values[slot[name]] for name in ("l1", "g"))
