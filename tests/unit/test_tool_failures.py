@@ -42,7 +42,7 @@ def test_a_film_that_ffmpeg_does_not_make(script, expected, remedy, tmp_path: Pa
 def test_a_checker_without_a_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(external_checkers, "_FMPY_SCRIPT", "print('one'); print('two'); raise SystemExit(3)")
     with pytest.raises(ToolError, match="gave no verdict") as caught:
-        external_checkers._check_with_fmpy(tmp_path / "x.fmu", 60.0, external_checkers._run_script)
+        external_checkers.check_with_fmpy(tmp_path / "x.fmu")
     (fault,) = caught.value.faults
     assert fault.what.endswith("failed (exit code 3); its last line is: two")
     assert "install fmpy anew" in fault.remedy
