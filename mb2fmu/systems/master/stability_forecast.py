@@ -10,7 +10,6 @@ couplings that diverge because the step is too long.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,17 +19,13 @@ import numpy.typing as npt
 from mb2fmu.systems.master.coupled_system_stepping import CommunicationStepError, SystemStepper
 from mb2fmu.systems.master.fmu_slaves import SlaveCapabilities, SlaveStepResult
 from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, SystemWiring
+from mb2fmu.validation.experiment.matrix_exponential import exponentiate_matrix
 
 Floats = npt.NDArray[np.float64]
 
 MAX_ERROR_GROWTH = 1e3
 """Growth over the experiment, relative to the exact one's, above which a coupling is called unstable."""
 _MAX_EXPONENT = 700.0
-_PADE_DEGREE, _PADE_NORM = 13, 5.371920351148152
-"""The approximant's degree, and the norm up to which its error is below round-off."""
-_PADE_COEFFICIENTS = np.cumprod(
-    [1.0, *((_PADE_DEGREE - k) / ((2 * _PADE_DEGREE - k) * (k + 1)) for k in range(_PADE_DEGREE))]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,26 +178,6 @@ def _make_block_diagonal(blocks: Sequence[Floats]) -> Floats:
         matrix[row : row + rows, column : column + columns] = block
         row, column = row + rows, column + columns
     return matrix
-
-
-def exponentiate_matrix(A: Floats) -> Floats:
-    """Return e^A, by Padé's approximant of degree 13 with scaling and squaring.
-
-    Source: N. J. Higham, The scaling and squaring method for the matrix exponential revisited, SIAM J. Matrix Anal.
-    Appl. 26 (2005), 1179-1193. SciPy has it too, and takes as long to import as hundreds of communication steps.
-    """
-    _, halvings = math.frexp(float(np.linalg.norm(A, 1)) / _PADE_NORM)
-    halvings = max(halvings, 0)
-    A = A / 2.0**halvings
-    square, even, odd = A @ A, np.zeros_like(A), np.zeros_like(A)
-    for k in range(_PADE_DEGREE // 2, -1, -1):
-        even = even @ square + _PADE_COEFFICIENTS[2 * k] * np.eye(len(A))
-        odd = odd @ square + _PADE_COEFFICIENTS[2 * k + 1] * np.eye(len(A))
-    odd = A @ odd
-    exponential = np.linalg.solve(even - odd, even + odd)
-    for _ in range(halvings):
-        exponential = exponential @ exponential
-    return np.asarray(exponential)
 
 
 class LinearCoupledComponent:

@@ -12,7 +12,6 @@ times its bound after a sixteenth, an eighth, a quarter or half of the experimen
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from mb2fmu.errors import ValidationError
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.comparison.motion_comparison import ErrorBounds
+from mb2fmu.validation.experiment.matrix_exponential import exponentiate_matrix
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun, observe_trajectory
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
@@ -29,7 +29,6 @@ from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuan
 
 Floats = npt.NDArray[np.float64]
 
-_TAYLOR_ORDER = 16  # of e^A with |A| <= 1/2: the rest is below 1e-19
 
 _PROBE_FRACTION = 1e-6
 _INTEGRATION_TOLERANCE = 1e-10
@@ -319,20 +318,5 @@ def _compute_linear_flow(matrix: Floats, span: float) -> tuple[Floats, Floats]:
     block_matrix[:n, :n] = matrix
     block_matrix[:n, n:] = np.eye(n)
     with np.errstate(over="ignore", invalid="ignore"):  # of a slip of round-off the slope is that of a jump
-        exponential = _matrix_exponential(block_matrix * span)
+        exponential = exponentiate_matrix(block_matrix * span)
     return exponential[:n, :n], exponential[:n, n:]
-
-
-def _matrix_exponential(matrix: Floats) -> Floats:
-    """Return e^A, by scaling and squaring of its Taylor polynomial (Moler, Van Loan, SIAM Review 45 (2003), method 3).
-
-    SciPy's takes longer to import than this function takes in a run.
-    """
-    norm = np.linalg.norm(matrix, 1)
-    squarings = max(0, math.ceil(math.log2(norm)) + 1) if 0.0 < norm < math.inf else 0
-    scaled, total = matrix / 2.0**squarings, np.eye(len(matrix))
-    for order in range(_TAYLOR_ORDER, 0, -1):
-        total = np.eye(len(matrix)) + scaled @ total / order
-    for _ in range(squarings):
-        total = total @ total
-    return total

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.linalg
 from coupled_masses import WIRING, slaves
 
 from mb2fmu.systems.master.cosimulation_run import run_coupled_system
-from mb2fmu.systems.master.stability_forecast import (
-    LinearCoupledComponentModel,
-    exponentiate_matrix,
-    forecast_coupling_stability,
-)
+from mb2fmu.systems.master.stability_forecast import LinearCoupledComponentModel, forecast_coupling_stability
 from mb2fmu.systems.port_and_bond_records import CommunicationStepSettings, ComponentPort, PortLink, SystemWiring
 
 # Two masses joined rigidly: one gives its acceleration, the other the force that its own mass needs for it.
@@ -68,11 +63,3 @@ def test_iterated_passes_make_it_stable() -> None:
         RIGID, rigid(1.25), CommunicationStepSettings(step=0.1, order=0, passes=20, jacobian=True), 10.0
     )
     assert not found.unstable
-
-
-@pytest.mark.parametrize("size", [0.0, 0.1, 4.0, 300.0])
-def test_the_exponential_of_a_matrix_is_that_of_scipy(size: float) -> None:
-    """Also of stiff matrices, and of rates at which it is scaled many times."""
-    A = size * (np.random.default_rng(5).normal(size=(6, 6)) - np.diag([0.0, 1.0, 1.0, 2.0, 50.0, 3.0]))
-    expected = scipy.linalg.expm(A)
-    assert exponentiate_matrix(A) == pytest.approx(expected, rel=1e-9, abs=1e-11 * np.max(np.abs(expected)))

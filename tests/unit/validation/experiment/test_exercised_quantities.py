@@ -5,16 +5,11 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import particle, reference_of
-from scipy.linalg import expm
 
 from mb2fmu import Model
 from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.experiment import exercised_quantities
-from mb2fmu.validation.experiment.exercised_quantities import (
-    _ExperimentWithOneDefault,
-    _integrate_change,
-    _matrix_exponential,
-)
+from mb2fmu.validation.experiment.exercised_quantities import _ExperimentWithOneDefault, _integrate_change
 from mb2fmu.validation.reference.reference_run import observe_trajectory
 from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
 
@@ -65,12 +60,3 @@ def test_a_change_is_followed_until_it_is_clear(monkeypatch, wall, parts):
     assert (ratios.max() > 100.0) == (parts > 1)
     assert looks[-1] == (len(reference.experiment.time) - 1) // parts
     assert len(looks) == (1 if parts > 1 else len(set(looks)))
-
-
-@pytest.mark.parametrize("size", [1, 4, 12])
-@pytest.mark.parametrize("norm", [0.0, 1e-6, 0.4, 3.0, 40.0])
-def test_the_matrix_exponential_is_that_of_scipy(size, norm):
-    matrix = np.random.default_rng(size).normal(size=(size, size))
-    matrix *= norm / np.linalg.norm(matrix, 1)
-    wanted = expm(matrix)
-    assert np.abs(_matrix_exponential(matrix) - wanted).max() <= 1e-12 * np.abs(wanted).max()
