@@ -133,7 +133,7 @@ class SupervisedTrialsOptions:
         windows: What the archive has for Windows is run, on another system.
         wine: Host for the binary for Windows; None: the binary for this machine runs.
         valgrind: Watches the memory that the FMU uses, in a run of its own.
-        together: All interface types are tried in one process.
+        together: All interface types are tried in one process; which rules no trial judges is not told.
         run_calls: Calls of the FMU that one run may have; None: as many as its share of the time allows.
         stage_library: Compiled part of the auditor's integrator, if there is one.
     """
@@ -228,13 +228,13 @@ def run_all_trials(
         }
         if limits.wine:
             result.lacking.append(f"this is what it does on Windows as far as {limits.wine.version} is Windows")
-        tried_rules = _map_tried_rules(members, rules)
-        for rule in set(rules) - set().union(*tried_rules.values()) - {MEMORY_RULE}:
-            result.inapplicable[rule] = f"no trial judges it in {' and '.join(members)}"
-        # Each interface type has its own processes and folders; without a requested rule none is started.
-        groups = [{interface: member} for interface, member in members.items() if tried_rules[interface]]
-        if limits.together:
-            groups = [{interface: member for group in groups for interface, member in group.items()}]
+        groups = [members]
+        if not limits.together:
+            tried_rules = _map_tried_rules(members, rules)
+            for rule in set(rules) - set().union(*tried_rules.values()) - {MEMORY_RULE}:
+                result.inapplicable[rule] = f"no trial judges it in {' and '.join(members)}"
+            # Each interface type has its own processes and folders; without a requested rule none is started.
+            groups = [{interface: member} for interface, member in members.items() if tried_rules[interface]]
         request["effort"] = limits.effort / (1 if limits.jobs > 1 else max(len(groups), 1))
         supervisors = _SupervisorProcesses()
         with _open_thread_map(min(max(len(groups), 1), limits.jobs), supervisors) as map_groups:
