@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import dask
 import numpy as np
 import psutil
 import pyarrow.parquet as pq
@@ -274,12 +275,13 @@ def test_a_worker_begins_without_sympy() -> None:
 
 
 def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_path: Path) -> None:
-    """Workers are killed that have finished chunks nobody has fetched yet."""
+    """Workers are killed that have finished chunks nobody has fetched yet; others are waited for, however slow."""
     rows = "g\n" + "\n".join(f"{0.01 * k:.2f}" for k in range(1, 101)) + "\n"
     plan = plan_of(falling, tmp_path, rows)
     here = run_study(plan, tmp_path / "here", scheduler="none")
     killed: list[int] = []
-    with connect_dask_workers("local", 1, tmp_path, 100) as client:
+    impatient = dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1s"})
+    with impatient, connect_dask_workers("local", 1, tmp_path, 100) as client:
 
         def report_progress(done: int, _n: int, _failed: int) -> None:
             if done and not killed:
@@ -288,6 +290,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
                 for each in killed:
                     os.kill(each, signal.SIGKILL)
                 time.sleep(0.5)  # new workers take longer to begin
+                assert client.cluster.workers
 
         there = run_study(plan, tmp_path / "there", client=client, on_progress=report_progress)
     assert killed
