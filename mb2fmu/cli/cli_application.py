@@ -128,13 +128,22 @@ def _choose_closest_options(name: str, others: Sequence[str]) -> list[str]:
     return [other for other, likeness in near.items() if likeness > max(near.values()) - 0.1]
 
 
+def _freeze_objects_at_exit() -> None:
+    """Leave all objects to the system, which takes back all memory: searching them for cycles takes 5 % of a command.
+
+    Lief's are collected: its extension module reports on standard error what is left of them.
+    """
+    if "lief" not in sys.modules:
+        gc.freeze()
+
+
 def main() -> None:
     """Runs the command line and ends the process."""
     session: dict[str, Any] = {}
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(50_000, 20, 20)  # SymPy's objects stay: looking through them for cycles is 6 % of a run
-    atexit.register(gc.freeze)  # and at the end, where the system takes back all memory, another 5 %
+    atexit.register(_freeze_objects_at_exit)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest

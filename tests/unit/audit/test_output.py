@@ -135,6 +135,15 @@ def test_nothing_large_is_loaded_before_a_fmu_runs() -> None:
     assert done.stdout.split() == []
 
 
+def test_the_command_leaves_standard_error_empty(tmp_path: Path) -> None:
+    """The library that reads binaries reports there what is left of its objects at the end."""
+    unit = ball.pack(ball.contents(2), tmp_path / "ball.fmu")
+    command = [sys.executable, "-m", "mb2fmu", "audit", str(unit), "--only", "binary.*", "--no-checkers", "--no-run"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "passed" in done.stdout
+    assert done.stderr == ""
+
+
 def test_every_rule_is_listed_and_documented() -> None:
     code, text = run("--list-rules")
     assert code == 0
