@@ -199,7 +199,8 @@ def _draw_study_figures(
         ),
         "Results over what varies": (
             draw_study_results(varied, results, log=log),
-            "Each case is a point; the line is the median of neighbours. Red marks below: cases without a result."
+            "Each case is a point; of many cases, a line shows the median of neighbours. Red marks below: cases "
+            "without a result."
             + (f" The first {MOST_ACROSS} quantities." if len(varied) > MOST_ACROSS else "")
             + (f" The first {MOST_DOWN} results." if len(results) > MOST_DOWN else ""),
         ),

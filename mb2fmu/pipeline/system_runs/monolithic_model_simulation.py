@@ -89,7 +89,7 @@ def integrate_reference_equations(
 
 
 def _simulate_by_fmu(derivation: DerivationResult, time: Floats, where: str) -> dict[str, Floats]:
-    """Return the motion of the whole by the model's own unit."""
+    """Return the motion of the whole by the model's own FMU."""
     steps = np.diff(time)
     if np.ptp(steps) > 1e-9 * steps[0]:
         fault = Fault("the whole has events, and is known at equal steps only", where, "leave accuracy= out")

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import mb2fmu
 from mb2fmu import pipeline
@@ -20,6 +21,7 @@ from mb2fmu.cli import commands
 from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.simulation.input_signals import parse_input_formula, read_input_signals
 from mb2fmu.pipeline.simulation.simulation_times import MAX_TIMES, choose_stop_time_and_step
+from mb2fmu.pipeline.simulation.simulation_trajectories import _format_csv_rows
 from mb2fmu.visualization.default_plots import choose_default_plots
 from mb2fmu.visualization.scene.scene_pose_trajectories import PlotSignals
 
@@ -118,6 +120,15 @@ def test_tables_read_back(oscillator: Path, tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "a.parquet")
     np.testing.assert_array_equal(table["spring"].to_numpy(), motion["spring"])
     assert table.schema.field("v").metadata[b"unit"] == b"m/s"
+
+
+@given(arrays(np.float64, (2, 3), elements=st.floats()))
+def test_numbers_of_a_csv_file_read_back_to_the_same_bits(table: np.ndarray) -> None:
+    """Also the smallest and largest ones, negative zero, and what is no number."""
+    text = _format_csv_rows(table).decode()
+    read = np.array([[float(number) for number in line.split(",")] for line in text.splitlines()])
+    np.testing.assert_array_equal(read, table)
+    np.testing.assert_array_equal(np.signbit(read[read == 0.0]), np.signbit(table[table == 0.0]))
 
 
 def test_the_command_writes_and_validate_reads(oscillator: Path, unit: Path, tmp_path: Path) -> None:
