@@ -45,6 +45,9 @@ DEPENDENCY_RULES = (
 CALLS_PER_CHANGE = 3
 """A known is set, the unknowns are read, the known is set back."""
 
+CHANGE_FRACTIONS = (1.0, 1.0 / 32.0, 1.0 / 1024.0)
+"""Of a change of a state or an input, tried in turn: states far from its constraints are refused by many an FMU."""
+
 
 @register_trial("changing states, inputs and time", *DEPENDENCY_RULES, interfaces=("ModelExchange",))
 def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
@@ -169,16 +172,36 @@ def _record_effects_at_point(
     set_fmu_to_evaluation_point(fixture, instance, point)
     values_before = instance.get(unknowns)
     for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
-        if not has_time():
-            return
-        try:
-            set_changed_point_values(fixture, instance, point, changed_point)
-            values_after = instance.get(unknowns)
-        except RefusedCallError:
-            set_fmu_to_evaluation_point(fixture, instance, point)
-            continue
-        effects.record_change(unknowns, known, values_before, values_after, change, parameter_set)
-        set_changed_point_values(fixture, instance, changed_point, point)
+        for fraction in CHANGE_FRACTIONS:
+            if not has_time():
+                return
+            nearer_point = _move_part_of_way(point, changed_point, fraction)
+            try:
+                set_changed_point_values(fixture, instance, point, nearer_point)
+                values_after = instance.get(unknowns)
+            except RefusedCallError:
+                set_fmu_to_evaluation_point(fixture, instance, point)
+                continue
+            effects.record_change(unknowns, known, values_before, values_after, fraction * change, parameter_set)
+            set_changed_point_values(fixture, instance, nearer_point, point)
+            break
+
+
+def _move_part_of_way(
+    point: FmuEvaluationPoint, changed_point: FmuEvaluationPoint, fraction: float
+) -> FmuEvaluationPoint:
+    """Return the point that is a fraction of the way from one point to another."""
+    if fraction == 1.0:
+        return changed_point
+
+    def move(before: float, after: float) -> float:
+        return before + fraction * (after - before)
+
+    return FmuEvaluationPoint(
+        move(point.time, changed_point.time),
+        tuple(map(move, point.states, changed_point.states)),
+        tuple(map(move, point.inputs, changed_point.inputs)),
+    )
 
 
 def _check_tunable_parameters(
