@@ -79,7 +79,7 @@ class _FlexibleBodyIndices:
         names = {part.name for part in body.bodies}
         self.parts = [part for part in mechanism.bodies if part.name in names]
         self.origin = points[body.point().name]
-        self.frame = next(part.frame for part in self.parts if part.frame >= 0)
+        self.frame = [frame.name for frame in mechanism.frames].index(body.frame().name)
         coordinates = [item.symbol for item in definition.coordinates]
         speeds = [item.symbol for item in definition.speeds]
         self.eta = [coordinates.index(q) for q in body.q]

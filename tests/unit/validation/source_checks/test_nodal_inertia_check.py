@@ -20,7 +20,7 @@ from mb2fmu.validation.source_checks.nodal_inertia_check import compute_nodal_in
 
 @functools.cache
 def parts():
-    body = FlexibleBody("arm", **random_arrays(n=4))
+    body = FlexibleBody("arm", **random_arrays(n=9))
     model = pinned_body(body)
     return check_model(model), mechanism_of(model), body
 
@@ -60,7 +60,13 @@ def _damping_in_the_wrong_mode(mechanism):
     return dataclasses.replace(mechanism, loads=tuple(loads))
 
 
-@pytest.mark.parametrize("plant", [_one_mode_heavier, _damping_in_the_wrong_mode])
+def _body_read_as_a_particle(mechanism):
+    bodies = [dataclasses.replace(body, frame=-1, inertia=None) for body in mechanism.bodies]
+    assert bodies != list(mechanism.bodies)
+    return dataclasses.replace(mechanism, bodies=tuple(bodies))
+
+
+@pytest.mark.parametrize("plant", [_one_mode_heavier, _body_read_as_a_particle, _damping_in_the_wrong_mode])
 def test_faults_of_masses_and_loads_are_found(plant):
     definition, mechanism, body = parts()
     assert worst(definition, plant(mechanism), body) > 100.0
