@@ -38,7 +38,7 @@ from mb2fmu.validation.reference.perturbed_contact_starts import (
     find_resting_contacts_without_impact,
     find_switch_mode_state_indices,
 )
-from mb2fmu.validation.reference.reference_run import ROUGH_RUN_TOLERANCE, ReferenceRun, compute_constraint_scales
+from mb2fmu.validation.reference.reference_run import ReferenceRun, choose_rough_tolerance, compute_constraint_scales
 from mb2fmu.validation.reference.trajectory_integration import TrajectoryIntegrationProblem
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription
@@ -427,9 +427,10 @@ def _find_obstacle_on_the_way(reference: ReferenceRun, run: ExperimentValues, de
         integration = TrajectoryIntegrationProblem(
             numeric, run.time, run.inputs, prepared, stiff=run.stiff, budget=_ROUGH_RUN_BUDGET
         )
-        scales = reference.error_scales(ROUGH_RUN_TOLERANCE)
+        tolerance = choose_rough_tolerance(numeric)
+        scales = reference.error_scales(tolerance)
         trajectory = integration.integrate_trajectory(
-            np.append(x, 0.0), ROUGH_RUN_TOLERANCE, scales, projected=numeric.has_state_constraints
+            np.append(x, 0.0), tolerance, scales, projected=numeric.has_state_constraints
         )
     except (ValidationError, ArithmeticError, ValueError) as error:
         return f"with other values it cannot be integrated: {extract_first_message_line(error)}"

@@ -62,7 +62,9 @@ ComparedVariableKind = Literal["coordinate", "speed", "state", "output"]
 COARSE_TOLERANCE = 1e-12
 COARSE_STRIDE = 4
 _TRANSIENT_TOLERANCE = 1e-8
-ROUGH_RUN_TOLERANCE = 1e-6
+_ROUGH_TOLERANCE = 1e-6
+_ROUGH_TOLERANCE_WITH_EVENTS = 1e-9
+"""An event is located on an interpolant that is as accurate as the steps: a sign has to come to rest there."""
 ROUGH_RUN_POINTS = 200
 ENERGY_SAMPLES = 40
 
@@ -405,13 +407,18 @@ def _list_largest_inputs(definition: DeclaredModelContent, run: ExperimentValues
     return [(size, record.unit) for size, record in zip(largest, definition.inputs, strict=True)]
 
 
+def choose_rough_tolerance(numeric: NumericEquations) -> float:
+    """Return the relative tolerance of integrations of which only magnitudes are looked at."""
+    return _ROUGH_TOLERANCE_WITH_EVENTS if is_hybrid(numeric) else _ROUGH_TOLERANCE
+
+
 def _run_roughly(
     numeric: NumericEquations, run: ExperimentValues, start: Floats, typical: Floats, energy: float
 ) -> Floats:
     """Return the largest magnitudes of (x, W) in a rough run, shape (n_x + 1,); ``energy``: natural, J."""
     rough_experiment, _ = run.select_points(ROUGH_RUN_POINTS)
     start_scales = np.append(estimate_start_scales(start[:-1], typical), energy)
-    trajectory = integrate_reference(numeric, rough_experiment, start, ROUGH_RUN_TOLERANCE, start_scales)
+    trajectory = integrate_reference(numeric, rough_experiment, start, choose_rough_tolerance(numeric), start_scales)
     sampled_rows = np.unique(np.linspace(0, len(trajectory) - 1, ENERGY_SAMPLES).astype(np.int64)).tolist()
     prepared = numeric.prepare(run.parameters)
     kinetic = [
