@@ -143,9 +143,10 @@ def render_study_summary_page(
         cells = (*(f"{v:.6g}" for v in rows[k]), *("–" if np.isnan(v) else f"{v:.6g}" for v in values[k]))
         return StudyCaseRow(int(cases[k]), cells, format_study_case_command(study, fmu, int(cases[k])), messages[k])
 
+    varying = f"{', '.join(study.varied)} {'varies' if len(study.varied) == 1 else 'vary'}"
     page = StudyPageContent(
         title=study.model,
-        summary_sentence=f"{len(study.cases):,} cases, chosen by {study.plan.method}: {', '.join(study.varied)} vary.",
+        summary_sentence=f"{len(study.cases):,} cases, chosen by {study.plan.method}: {varying}.",
         cases=len(study.cases), failed=len(failed), left=len(study.cases) - len(cases),
         pictures=_draw_study_figures(varied, results, found, log),
         ranges=[_format_range_row(*each) for each in results],

@@ -26,7 +26,9 @@ _RAMP_STEPS = 24
 _LETTER_WIDTH = 6.5
 """Of a label, about, in units of the drawing, which are pixels."""
 _LEFT_MARGIN, _HEAD_HEIGHT, _FOOT_HEIGHT, _GAP = 50, 28, 36, 18
-_PANEL_WIDTH, _PANEL_HEIGHT, _LINES_HEIGHT, _BAR_HEIGHT = 180, 120, 240, 11
+_PANEL_WIDTH, _PANEL_HEIGHT, _LINES_HEIGHT, _BAR_HEIGHT = 150, 120, 240, 11
+_ROW_WIDTH, _NARROWEST_COLUMN, _BARS_WIDTH = 900, 100, 360
+"""Panels and columns share the page's width where they are few; they keep a least width where they are many."""
 _POINTS_PER_PATH = 500
 """Points of one path do not cover each other; those of several do, so that many cases in a place are darker."""
 
@@ -56,7 +58,7 @@ def draw_parallel_coordinates(
     labels = [format_axis_label(n, u) for n, u, _ in columns]
     shown = _choose_evenly_spaced(len(values), MOST_LINES)
     heights, marks = zip(*(_scale_to_unit_interval(v, log=n in log) for n, _, v in columns), strict=True)
-    distance = _widen_for_labels(labels, 100)
+    distance = _choose_width(labels, _ROW_WIDTH, _NARROWEST_COLUMN)
     lower = _HEAD_HEIGHT + _LINES_HEIGHT
     across = [(k + 0.5) * distance for k in range(len(columns))]
     parts = [*_draw_case_lines(across, np.column_stack(heights)[shown])]
@@ -81,7 +83,7 @@ def draw_study_results(
     names = list(varied)[:MOST_ACROSS]
     below = {name: _choose_axis_across(varied[name][1], log=name in log) for name in names}
     labels = {name: format_axis_label(name, varied[name][0], axis.factor) for name, axis in below.items()}
-    width = _widen_for_labels(list(labels.values()), _PANEL_WIDTH)
+    width = _choose_width(list(labels.values()), _ROW_WIDTH - _LEFT_MARGIN - len(names) * _GAP, _PANEL_WIDTH)
     lefts = [_LEFT_MARGIN + k * (width + _GAP) for k in range(len(names))]
     parts: list[str] = []
     lower = 0
@@ -118,7 +120,7 @@ def draw_study_results(
 def draw_sobol_indices(names: Sequence[str], indices: Mapping[str, SobolIndexBarValues]) -> Markup:
     """Draw Sobol' indices as bars with their intervals: a panel per result."""
     kinds = (("first", "alone"), ("third", "with all it acts together with"))
-    left, width = int(_LETTER_WIDTH * max(map(len, names))) + 14, 2 * _PANEL_WIDTH
+    left, width = int(_LETTER_WIDTH * max(map(len, names))) + 14, _BARS_WIDTH
     bounds = [ends.ravel() for found in indices.values() for ends in (found.first_interval, found.total_interval)]
     axis = choose_linear_axis(np.concatenate([*bounds, [0.0, 1.0]]))
     parts: list[str] = []
@@ -201,9 +203,9 @@ def _wrap_drawing(title: str, width: float, height: float, parts: Sequence[str])
     return Markup(text)  # noqa: S704 (every text in it went through escape)
 
 
-def _widen_for_labels(labels: Sequence[str], least: int) -> int:
-    """Return a width in which each label has room."""
-    return max(least, math.ceil(_LETTER_WIDTH * max(map(len, labels))) + 10)
+def _choose_width(labels: Sequence[str], row_width: int, least: int) -> int:
+    """Return the width of each of several panels or columns, in which its label has room."""
+    return max(least, row_width // len(labels), math.ceil(_LETTER_WIDTH * max(map(len, labels))) + 10)
 
 
 def _choose_ramp_colour(step: int) -> str:

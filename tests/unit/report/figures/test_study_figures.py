@@ -57,6 +57,7 @@ def test_points_lie_where_the_ticks_say() -> None:
     ticks = [text for text in root.iter("text") if text.get("class") == "tick end"]
     beside = np.array([[float(t.text.replace("−", "-")), float(t.get("y")) - 3.5] for t in ticks])
     slope, zero = np.polyfit(beside[:, 1], beside[:, 0], 1)
+    width = int(paths(root, "frame")[0].get("d").rpartition("h")[2])
     for group, (_, x) in zip(root.iter("g"), VARIED.values(), strict=True):
         left, lower = (int(text) for text in re.findall(r"\d+", group.get("transform"))[:2])
         (path,) = paths(group, "point")
@@ -64,7 +65,7 @@ def test_points_lie_where_the_ticks_say() -> None:
         assert slope * points[:, 1] + zero == pytest.approx(SWING[good], abs=0.01)
         across = np.log(x) if x.max() > 1.0 else x
         expected = (across[good] - across.min()) / np.ptp(across)
-        assert (points[:, 0] - left) / 180.0 == pytest.approx(expected, abs=1e-3)
+        assert (points[:, 0] - left) / width == pytest.approx(expected, abs=1e-3)
         assert len(re.findall("M", paths(group, "case failed")[0].get("d"))) == (~good).sum()
         assert paths(group, "median")
     below = {t.text: float(t.get("x")) for t in root.iter("text") if t.get("class") == "tick middle"}
