@@ -265,7 +265,7 @@ class _ExtremePointChooser:
     def _nears_singularity(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:
         """Return whether the constraints hold the speeds much worse than in the experiment, or fewer of them."""
         numeric = self._reference.numeric
-        singular_values = numeric.row_singular_values(time, x, r, numeric.prepare(parameters))
+        singular_values = numeric.row_singular_values(time, x, r, numeric.prepare(parameters), usual_x=self._x)
         return bool(np.any(singular_values[: self._independent_rows] < _SINGULAR_FRACTION * self._least_singular_value))
 
     def _has_negative_energy(self, time: float, x: Floats, r: Sequence[float], parameters: Sequence[float]) -> bool:

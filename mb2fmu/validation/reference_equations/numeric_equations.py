@@ -35,6 +35,8 @@ Floats = npt.NDArray[np.float64]
 _REDUNDANT_ROW_TOLERANCE = 1e-9
 """Singular values of a Jacobian below this part of the largest one are taken for redundant constraints."""
 
+VANISHED_ROW_FRACTION = 1e-3
+"""Of the usual length of a constraint row: where it is shorter, its direction is not known well any more."""
 DEPENDENT_ROW_FRACTION = 1e-7
 """A row follows from others if no more than this part of it is left beside them."""
 
@@ -397,13 +399,27 @@ class NumericEquations:
         return int(np.sum(self.row_singular_values(t, x, r, prepared) > DEPENDENT_ROW_FRACTION))
 
     def row_singular_values(
-        self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
+        self,
+        t: float,
+        x: Floats,
+        r: Sequence[float] | Floats,
+        prepared: Sequence[float],
+        *,
+        usual_x: Floats | None = None,
     ) -> Floats:
-        """Return the singular values of the rows of A, each of unit length, speeds in their typical magnitudes."""
+        """Return the singular values of the rows of A, each over its length, speeds in their typical magnitudes.
+
+        ``usual_x``: a state at which rows are as long as usual. A row that all but vanishes, against that, is over its
+        length there: over its own it would look as good as any.
+        """
         if not self.m:
             return np.zeros(0)
         A = self._constraint_jacobian(t, x, r, prepared) * self.typical[self.n_q :]
         lengths = np.linalg.norm(A, axis=1)
+        if usual_x is not None:
+            usual_A = self._constraint_jacobian(t, usual_x, r, prepared) * self.typical[self.n_q :]
+            usual_lengths = np.linalg.norm(usual_A, axis=1)
+            lengths = np.where(lengths < VANISHED_ROW_FRACTION * usual_lengths, usual_lengths, lengths)
         return np.asarray(np.linalg.svd(A / np.where(lengths > 0, lengths, 1.0)[:, None], compute_uv=False))
 
     def _constraint_jacobian(
