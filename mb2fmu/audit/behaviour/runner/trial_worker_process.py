@@ -209,8 +209,10 @@ def _report_stop(trial: AuditTrial, fixture: TrialFixture, error: Exception, wri
     elif isinstance(error, AttributeError) and "symbol" in str(error):
         # ctypes: a function that is not exported; binary.symbols names it
         write({"skipped": f"{fixture.interface}: {trial.title}: {str(error).rpartition(': ')[2]}"})
-    elif isinstance(error, (OSError, MemoryError, ImportError, RuntimeError)) and (
-        exhausted_resource := describe_exhausted_resources() or (MEMORY_SPENT if isinstance(error, MemoryError) else "")
+    elif isinstance(error, MemoryError):
+        write({"skipped": f"{fixture.interface}: {trial.title}: {MEMORY_SPENT}"})
+    elif isinstance(error, (OSError, ImportError, RuntimeError)) and (
+        exhausted_resource := describe_exhausted_resources()
     ):
         write({"skipped": f"{fixture.interface}: {trial.title}: {exhausted_resource}"})
     else:
