@@ -484,15 +484,22 @@ def _derivative_functions(native: ProgramWithDerivatives, *, large: bool) -> lis
 
 
 def _jacobian_function(native: ProgramWithDerivatives, *, seldom: bool) -> _PlannedCFunction:
-    """Return the function of the Jacobian ∂x'/∂x, row by row, and of ∂x'/∂t; structural zeros are not stored."""
+    """Return the function of the Jacobian ∂x'/∂x, row by row, and of ∂x'/∂t; structural zeros are not stored.
+
+    Where it is computed by columns, by the function of the tangent, it has no results of its own.
+    """
     entries = native.program.entries
     n = len(native.program.layout.states)
-    by_time = dict(zip(native.time_derivative_rows.tolist(), entries["jacobian_time"].results, strict=True))
-    entry = entries["jacobian"].results  # none where it is computed by columns
-    places = (native.rows * n + native.columns).tolist()[: len(entry)]
-    outputs = tuple((f"values[{place}]", node) for place, node in zip(places, entry, strict=True))
-    outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
-    zeros = [row for row in range(len(native.program.layout.states)) if row not in by_time]
+    outputs: tuple[tuple[str, int], ...] = ()
+    zeros: list[int] = []
+    if native.column_colours is None:
+        by_time = dict(zip(native.time_derivative_rows.tolist(), entries["jacobian_time"].results, strict=True))
+        places = (native.rows * n + native.columns).tolist()
+        outputs = tuple(
+            (f"values[{place}]", node) for place, node in zip(places, entries["jacobian"].results, strict=True)
+        )
+        outputs += tuple((f"dfdt[{row}]", node) for row, node in sorted(by_time.items()))
+        zeros = [row for row in range(n) if row not in by_time]
     parameters = ("double values[]", "double dfdt[]")
     return _make_function(
         "jacobian", parameters, _LEAF_EXPRESSIONS, outputs, [f"dfdt[{row}]" for row in zeros], seldom=seldom

@@ -83,6 +83,28 @@ def test_loops_give_the_bits_of_straight_code(compile_model, compiler: str, monk
     np.testing.assert_allclose(rolled, expected, rtol=1e-10, atol=1e-12)
 
 
+def test_a_jacobian_by_columns_has_the_derivative_by_time(compile_model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large mechanism that is shaken: x' depends on the time itself, of one state it does not."""
+    n = 4
+    b = ProgramBuilder(ProgramVariableLayout(states=tuple(f"x{i}" for i in range(n))))
+    x = [b.state(i) for i in range(n)]
+    shaken = b.unary(Op.SIN, b.mul(b.constant(3.0), b.time()))
+    for name in DIFFERENTIATED_ENTRIES:
+        b.entry(name, [], [])
+    b.entry("rhs", b.layout.states, [x[1], *(b.mul(shaken, b.mul(x[i], x[i - 1])) for i in range(1, n))])
+    program, t, values = b.build(), 0.7, np.linspace(0.5, 1.5, n)
+    written_out = compile_model(program)
+    monkeypatch.setattr(native, "MAX_JACOBIAN_OPERATIONS", 0)
+    by_columns = compile_model(program)
+    (jacobian, slope), (expected, expected_slope) = (
+        unit.jacobian(t, values, np.empty(0), np.empty(0)) for unit in (by_columns, written_out)
+    )
+    np.testing.assert_allclose(jacobian, expected, rtol=1e-14)
+    np.testing.assert_allclose(slope, expected_slope, rtol=1e-14)
+    assert slope[0] == 0.0
+    np.testing.assert_allclose(slope[1:], 3.0 * np.cos(3.0 * t) * values[1:] * values[:-1], rtol=1e-14)
+
+
 def test_what_is_compiled_once_has_the_bits_of_what_is_compiled_for_each_processor(
     compile_model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
