@@ -14,12 +14,14 @@ import os
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from one_formulation import ROOMS, one_formulation
 
 from mb2fmu.fmu.user_cache import cache_folder
 
@@ -90,6 +92,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {function_of(item.nodeid), item.nodeid.partition("::")[0]} & names:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In rooms that are not about formulations."""
+    with one_formulation() if request.node.nodeid.startswith(ROOMS) else nullcontext():
+        yield
 
 
 def pytest_collection_finish() -> None:
