@@ -6,10 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from mb2fmu import Model, derive, validation
+from mb2fmu import Model, validation
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
+from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
 from mb2fmu.validation.validation_result import ValidationResult
@@ -35,10 +37,10 @@ class Judge:
 
     def _yardstick(self, make: Callable[[], Model]) -> tuple:
         if make not in self._known:
-            derivation = derive(make())
-            equations = formulations.formulate(derivation.mechanism, "lagrange")
-            stick = make_reference_and_bounds(derivation.definition, equations, perturb=self._perturb)
-            self._known[make] = (derivation.definition, equations, stick)
+            _, mechanism = load_model_and_mechanism(make(), None, StageStopwatch(None))
+            equations = formulations.formulate(mechanism, "lagrange")
+            stick = make_reference_and_bounds(mechanism.declared, equations, perturb=self._perturb)
+            self._known[make] = (mechanism.declared, equations, stick)
         return self._known[make]
 
     def reference(self, make: Callable[[], Model]) -> ReferenceRun:
