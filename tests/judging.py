@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+from mechanisms import closed_mechanism_of
+
 from mb2fmu import Model, validation
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
-from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
-from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
 from mb2fmu.validation.validation_result import ValidationResult
@@ -37,7 +37,7 @@ class Judge:
 
     def _yardstick(self, make: Callable[[], Model]) -> tuple:
         if make not in self._known:
-            _, mechanism = load_model_and_mechanism(make(), None, StageStopwatch(None))
+            mechanism = closed_mechanism_of(make())
             equations = formulations.formulate(mechanism, "lagrange")
             stick = make_reference_and_bounds(mechanism.declared, equations, perturb=self._perturb)
             self._known[make] = (mechanism.declared, equations, stick)

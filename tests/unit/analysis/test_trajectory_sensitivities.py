@@ -77,7 +77,8 @@ def test_an_oscillator_has_its_closed_form():
     for name, expression in wanted.items():
         assert result.value(name) == pytest.approx(over_time(expression), abs=1e-9 * 50)
         for to, symbol in by.items():
-            exact = over_time(expression.diff(symbol))
+            others = {known: value for known, value in VALUES.items() if known != symbol}
+            exact = over_time(expression.subs(others).diff(symbol))
             assert np.max(np.abs(result[name, to] - exact)) < 1e-9 * np.max(np.abs(exact)) + 1e-11, (name, to)
 
 
