@@ -9,6 +9,7 @@ become smaller.
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import sys
 import tokenize
@@ -86,6 +87,7 @@ def python_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
 
 
+@functools.cache
 def parse_modules(package: Path) -> dict[Path, ast.Module]:
     """Return the syntax tree of each module below a package."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in python_files(package)}

@@ -14,12 +14,14 @@ import os
 import platform
 import re
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from one_formulation import ROOMS, one_formulation
 
 from mb2fmu.fmu.user_cache import cache_folder
 
@@ -57,6 +59,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder() / "tests" 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 SLOW = Path(__file__).with_name("slow_tests.txt")
+FUNCTION = re.compile(r"^(@pytest\.mark\.(?:repeats|slow)\b.*\n(?:[@ )\]].*\n)*)?def (test_\w+)", re.MULTILINE)
+"""Decorators from a mark on that tells when it is not run, if there is one, and the name."""
 LIMIT = 0.1
 """Seconds of processor time that a function may take in all, with its set-up, before it is called slow."""
 
@@ -81,8 +85,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if "not slow" not in config.option.markexpr or collection_path.suffix != ".py":
         return None
     name = collection_path.relative_to(config.rootpath).as_posix()
-    functions = re.findall(r"^def (test_\w+)", collection_path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return name in named_slow() or bool(functions and {f"{name}::{each}" for each in functions} <= named_slow()) or None
+    functions = FUNCTION.findall(collection_path.read_text(encoding="utf-8"))
+    unwanted = [marked or f"{name}::{function}" in named_slow() for marked, function in functions]
+    return name in named_slow() or bool(unwanted and all(unwanted)) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -90,6 +95,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {function_of(item.nodeid), item.nodeid.partition("::")[0]} & names:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In rooms that are not about formulations."""
+    with one_formulation() if request.node.nodeid.startswith(ROOMS) else nullcontext():
+        yield
 
 
 def pytest_collection_finish() -> None:

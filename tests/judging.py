@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from mb2fmu import Model, derive, validation
+from mechanisms import closed_mechanism_of
+
+from mb2fmu import Model, validation
 from mb2fmu.errors import Mb2FmuError
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
@@ -35,10 +37,10 @@ class Judge:
 
     def _yardstick(self, make: Callable[[], Model]) -> tuple:
         if make not in self._known:
-            derivation = derive(make())
-            equations = formulations.formulate(derivation.mechanism, "lagrange")
-            stick = make_reference_and_bounds(derivation.definition, equations, perturb=self._perturb)
-            self._known[make] = (derivation.definition, equations, stick)
+            mechanism = closed_mechanism_of(make())
+            equations = formulations.formulate(mechanism, "lagrange")
+            stick = make_reference_and_bounds(mechanism.declared, equations, perturb=self._perturb)
+            self._known[make] = (mechanism.declared, equations, stick)
         return self._known[make]
 
     def reference(self, make: Callable[[], Model]) -> ReferenceRun:

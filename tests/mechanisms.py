@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,8 @@ from mb2fmu.mechanics.mechanism.sympy_import.kinematic_consistency_checks import
 from mb2fmu.model import check_model
 from mb2fmu.model.model import Model
 from mb2fmu.model.sources.mechanics_source import Mechanics
+from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
+from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
 
 Array = npt.NDArray[np.float64]
 
@@ -49,6 +53,11 @@ def model_of(name: str, mechanics: Mechanics, q: Sequence[sm.Expr], u: Sequence[
 def mechanism_of(model: Model) -> Mechanism:
     """Checked and read."""
     return read_mechanism(check_model(model))
+
+
+def closed_mechanism_of(model: Model | Path | str, arguments: Mapping[str, Any] | None = None) -> Mechanism:
+    """Checked and read, its loops closed at the start: what references are formed from, without a program."""
+    return load_model_and_mechanism(model, arguments, StageStopwatch(None))[1]
 
 
 def random_states(mechanism: Mechanism, count: int, seed: int = 0, spread: float = 1.0) -> list[State]:

@@ -49,7 +49,9 @@ def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     path = folder / "arm.urdf"
     path.write_text(ARM)
     return {
-        name: pipeline.export(path, folder / name, arguments={**ASKED, "arrays": name == "arrays"}, fmi="3").path
+        name: pipeline.export(
+            path, folder / name, arguments={**ASKED, "arrays": name == "arrays"}, fmi="3", method="recursive-composite"
+        ).path
         for name in ("scalars", "arrays")
     }
 

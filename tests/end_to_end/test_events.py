@@ -15,12 +15,13 @@ import sympy.physics.mechanics as me
 from event_models import particle, two_blocks
 from event_runs import run_with_events, states_of_its_own
 from judging import Judge, in_long_steps
+from mechanisms import closed_mechanism_of
 from planted.runtime import replaced
 from representatives import by_night
 from scipy import integrate
 
 import mb2fmu.fmu.emit_c
-from mb2fmu import Model, derive, export, pre, validation
+from mb2fmu import Model, export, pre, validation
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference_and_bounds import make_reference_and_bounds
@@ -293,9 +294,9 @@ def short_belt():
     """The belt for as long as it takes to stick, and what judges it, during the run too."""
     model = load(BELT)
     model.experiment(stop=5.0, step=0.25, tolerance=1e-8)
-    derivation = derive(model)
-    equations = formulations.formulate(derivation.mechanism, "lagrange")
-    return model, derivation.definition, equations, make_reference_and_bounds(derivation.definition, equations)
+    mechanism = closed_mechanism_of(model)
+    equations = formulations.formulate(mechanism, "lagrange")
+    return model, mechanism.declared, equations, make_reference_and_bounds(mechanism.declared, equations)
 
 
 @pytest.mark.parametrize(

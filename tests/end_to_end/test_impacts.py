@@ -14,8 +14,9 @@ from event_models import forget_events
 from event_runs import run_with_events
 from fmpy.fmi1 import FMICallException
 from judging import Judge
+from mechanisms import closed_mechanism_of
 
-from mb2fmu import Impact, Model, derive, export
+from mb2fmu import Impact, Model, export
 from mb2fmu.compiler.lowering import contact_accelerations
 from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.contact_equations import UnilateralContact
@@ -122,7 +123,7 @@ def lowered(tmp_path_factory):
     model.declared = at_rest
     model.experiment(stop=2.0, step=0.05, tolerance=1e-9)
     path = export(model, tmp_path_factory.mktemp("lowered")).path
-    experiment = form_experiment_values(derive(model).definition)
+    experiment = form_experiment_values(closed_mechanism_of(model).declared)
     changed = [read_fmu_description(read_archive(path)).variables["floor"].reference]
 
     def run(kind: str, depth: float) -> np.ndarray:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LIBRARY_CACHE_VERSION = b"mb2fmu library 1"
-MAX_CACHED_BINARIES = 800
-"""Binaries kept, about 100 MB of small FMUs; the ones not used for longest go first."""
+MAX_CACHED_BINARIES = 2_000
+"""Binaries kept, about 160 MB of small FMUs; the ones not used for longest go first."""
 
 
 def compute_cache_key(compiler_settings: Iterable[str], sources: Mapping[str, bytes]) -> str:

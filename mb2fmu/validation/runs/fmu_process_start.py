@@ -61,6 +61,7 @@ class _ForkServerClient:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._codes: dict[int, Future[int]] = {}
+        self._has_ended = False
         self._count = 0
         threading.Thread(target=self._read_ends, daemon=True).start()
         atexit.register(self.end)
@@ -77,6 +78,8 @@ class _ForkServerClient:
             _ForkServerEndedError: If the server ends.
         """
         with self._lock:
+            if self._has_ended:  # its pipe may still take the request for a moment, and nobody would answer
+                raise _ForkServerEndedError
             self._count += 1
             number, code = self._count, Future[int]()
             self._codes[number] = code
@@ -108,6 +111,7 @@ class _ForkServerClient:
                 end = json.loads(line)
                 self._codes.pop(end["run"]).set_result(end["code"])
         with self._lock:
+            self._has_ended = True
             for code in self._codes.values():
                 code.set_exception(_ForkServerEndedError())
             self._codes.clear()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 from mechanisms import model_of
+from representatives import by_night
 from sympy.physics import mechanics as me
 from trees import AXES, build
 
@@ -23,7 +24,7 @@ def of(derivation):
     return pipeline.right_hand_side(derivation).conditioning()
 
 
-@pytest.mark.parametrize("name", ["double_pendulum", "rolling_disc", "four_bar", "muscle_arm"])
+@pytest.mark.parametrize("name", ["double_pendulum", "rolling_disc", *by_night("four_bar", "muscle_arm")])
 def test_models_keep_what_their_data_let_them_have(name):
     found = of(pipeline.derive(MODELS / f"{name}.py"))
     assert np.all(found.digits_lost < 2.5), str(found)

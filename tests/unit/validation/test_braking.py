@@ -9,10 +9,11 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_runs import run_with_events
+from mechanisms import closed_mechanism_of
 from representatives import by_night
 from scipy.integrate import quad
 
-from mb2fmu import Brake, CoulombFriction, Model, derive, export
+from mb2fmu import Brake, CoulombFriction, Model, export
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference.reference_run import make_reference
 
@@ -49,8 +50,8 @@ def stopped(slowing, speed: float) -> tuple[float, float]:
 def test_what_is_braked_rests_when_and_where_it_should(make, tmp_path):
     model, time, way = make()
     place, speed = ("phi1", "w1") if make is flywheel else ("x1", "v1")
-    derivation = derive(model)
-    found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
+    mechanism = closed_mechanism_of(model)
+    found = make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
     assert [event.time for event in found.events] == pytest.approx([time], rel=1e-12)
     ends = [found.trajectory.values[-1, found.trajectory.column(name)] for name in (place, speed)]
     assert ends == pytest.approx([way, 0.0], rel=1e-10, abs=1e-15)

@@ -7,8 +7,9 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from lines import masses, t
+from mechanisms import closed_mechanism_of
 
-from mb2fmu import Impact, Model, derive
+from mb2fmu import Impact, Model
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference.reference_run import make_reference
 
@@ -16,8 +17,8 @@ from mb2fmu.validation.reference.reference_run import make_reference
 def events(model: Model, stop: float):
     """Instants at which something jumps, and the motion at 40 equal steps."""
     model.experiment(stop=stop, step=stop / 40, tolerance=1e-9)
-    derivation = derive(model)
-    found = make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
+    mechanism = closed_mechanism_of(model)
+    found = make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
     return [event.time for event in found.events if event.sets_state], found.trajectory
 
 

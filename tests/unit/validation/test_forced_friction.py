@@ -14,9 +14,10 @@ import piecewise_sliding
 import pytest
 import sympy as sm
 from event_runs import run_with_events
+from mechanisms import closed_mechanism_of
 from piecewise_sliding import Oscillator, Pair
 
-from mb2fmu import CoulombFriction, Model, derive, export
+from mb2fmu import CoulombFriction, Model, export
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.reference.reference_run import make_reference
 
@@ -54,8 +55,8 @@ def forced(names: list[str], pairs: list[str]) -> Model:
 
 
 def moved(model: Model):
-    derivation = derive(model)
-    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
+    mechanism = closed_mechanism_of(model)
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
 
 
 @pytest.mark.parametrize("name", SINGLE)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mechanisms import closed_mechanism_of
 
-from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.model import load
 from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
@@ -26,10 +26,10 @@ GRIPS = "impact of floor, grip closes"
 @pytest.fixture(scope="module")
 def done():
     """Names of the states, and what happened."""
-    derivation = derive(load(MODEL))
-    run = form_experiment_values(derivation.definition)
-    equations = drop_diagnostic_outputs(formulations.formulate(derivation.mechanism, "kane"))
-    numeric = make_numeric_equations(equations, derivation.definition)
+    mechanism = closed_mechanism_of(load(MODEL))
+    run = form_experiment_values(mechanism.declared)
+    equations = drop_diagnostic_outputs(formulations.formulate(mechanism, "kane"))
+    numeric = make_numeric_equations(equations, mechanism.declared)
     numeric.compile()
     start, log = np.append(compute_start_state(numeric, run), 0.0), IntegrationEventLog()
     scales = np.maximum(np.abs(start), 1e-3)

@@ -58,7 +58,11 @@ def machine() -> Model:
 
 @pytest.mark.parametrize(
     ("method", "constraints"),
-    [("kane", "attractor"), ("tmt", "explicit"), ("lagrange", "multipliers"), ("recursive-composite", "partition")],
+    [
+        ("kane", "attractor"),
+        ("recursive-composite", "partition"),
+        *by_night(("tmt", "explicit"), ("lagrange", "multipliers")),
+    ],
 )
 def test_a_machine_that_is_caught_stands_still(method, constraints):
     """One freedom, and its slider held: all speeds end, by an impulse that takes all energy: u M u = -v Lambda."""
@@ -118,7 +122,7 @@ def bodies(rows: str, **more) -> Model:
     return model
 
 
-@pytest.mark.parametrize(("rows", "count"), [*by_night(("point", 3)), ("hinge", 5), ("weld", 6)])
+@pytest.mark.parametrize(("rows", "count"), [*by_night(("point", 3), ("weld", 6)), ("hinge", 5)])
 def test_momenta_stay_and_rates_end_as_a_latch_closes_in_space(rows, count):
     """Linear momentum, and angular momentum about the origin, of both bodies together; M, G and the rows by numbers."""
     model = bodies(rows, close=sm.true)

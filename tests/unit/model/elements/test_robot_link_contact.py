@@ -86,7 +86,7 @@ def pushed_arm(tmp_path_factory: pytest.TempPathFactory) -> RightHandSide:
     return pipeline.right_hand_side(pipeline.derive(path, arguments=asked, method="recursive-composite"))
 
 
-@pytest.mark.parametrize("shape", [on_a_plane, in_a_sphere, on_a_cylinder, on_a_slope])
+@pytest.mark.parametrize("shape", [on_a_cylinder, on_a_slope, *by_night(on_a_plane, in_a_sphere)])
 def test_a_link_is_pushed_as_the_law_says(
     file: Path, pushed_arm: RightHandSide, shape: Callable[[Array], tuple[float, Array]]
 ) -> None:

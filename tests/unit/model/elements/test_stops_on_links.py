@@ -14,6 +14,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_runs import run_with_events
+from mechanisms import closed_mechanism_of
 from representatives import by_night
 from scipy.integrate import solve_ivp
 
@@ -43,8 +44,8 @@ def events_of(slope, start, stop, gap, **others) -> tuple[float, np.ndarray, int
 
 
 def reference_of(model: Model):
-    derivation = derive(model)
-    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
+    mechanism = closed_mechanism_of(model)
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
 
 
 def rows_of(run, counter: str) -> np.ndarray:

@@ -10,10 +10,9 @@ import sympy.physics.mechanics as me
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanisms import cart_with_pathways, mechanism_of
+from mechanisms import cart_with_pathways, closed_mechanism_of, mechanism_of
 
 import mb2fmu
-from mb2fmu import pipeline
 from mb2fmu.cli import commands
 from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import (
     GROUND_NUMBER,
@@ -196,7 +195,7 @@ def test_a_frame_that_is_located_from_its_wheel_hangs_on_the_ground() -> None:
 
 def test_what_acts_on_the_corner_that_a_platform_is_placed_by_acts_on_the_platform() -> None:
     """Three legs of the hexapod end there, the others elsewhere on it: each pushes the platform off its spindle."""
-    graph = build_mechanism_graph(pipeline.derive(MODELS / "hexapod.py").mechanism)
+    graph = build_mechanism_graph(closed_mechanism_of(MODELS / "hexapod.py"))
     ends = {
         bond.name: {graph.bodies[bond.parent], graph.bodies[bond.child]} for bond in graph.edges if bond.kind == "load"
     }

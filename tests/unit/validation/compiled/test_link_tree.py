@@ -8,11 +8,10 @@ import pytest
 from compiled_reference import largest_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanisms import mechanism_of, model_of
+from mechanisms import closed_mechanism_of, mechanism_of, model_of
 from trees import AXES, DEGREES, KINDS, build
 from unit.robots.robot_texts import joint, link, robot
 
-from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import compiled_check_tables, link_tree
@@ -59,7 +58,7 @@ def difference(mechanism: Mechanism) -> float:
 def floating(tmp_path_factory: pytest.TempPathFactory) -> Mechanism:
     path = tmp_path_factory.mktemp("robot") / "tree.urdf"
     path.write_text(ROBOT)
-    return pipeline.derive(path, arguments={"base": "floating"}).mechanism
+    return closed_mechanism_of(path, {"base": "floating"})
 
 
 def test_a_floating_tree_with_a_free_body_moves_as_its_mass_matrix_says(floating, monkeypatch) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from compiled_reference import largest_difference
+from mechanisms import closed_mechanism_of
 from unit.robots.robot_texts import joint, link, robot
 
-from mb2fmu import pipeline
 from mb2fmu.mechanics.formulations import form_equations_except_dynamics
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import compiled_check_tables
@@ -57,7 +57,7 @@ def columns_of(
 def tree(tmp_path: Path) -> Mechanism:
     path = tmp_path / "tree.urdf"
     path.write_text(TREE)
-    return pipeline.derive(path, arguments={"base": "floating"}).mechanism
+    return closed_mechanism_of(path, {"base": "floating"})
 
 
 def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:

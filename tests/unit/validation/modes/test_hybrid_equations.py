@@ -11,8 +11,8 @@ import pytest
 from event_models import dropped
 from event_models import reference_of as reference_of_model
 from judging import in_long_steps
+from mechanisms import closed_mechanism_of
 
-from mb2fmu import derive
 from mb2fmu.mechanics import formulations
 from mb2fmu.validation.modes.equations_between_events import EquationsBetweenEvents
 from mb2fmu.validation.reference.reference_run import make_reference
@@ -22,8 +22,8 @@ MODELS = Path(__file__).parents[4] / "models"
 
 @functools.cache
 def reference_of(name: str, step: float):
-    derivation = derive(in_long_steps(MODELS / f"{name}.py", step))
-    return make_reference(derivation.definition, formulations.formulate(derivation.mechanism, "lagrange"))
+    mechanism = closed_mechanism_of(in_long_steps(MODELS / f"{name}.py", step))
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
 
 
 def ball():

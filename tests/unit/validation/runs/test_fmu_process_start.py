@@ -98,6 +98,19 @@ def test_a_run_is_reported_when_its_server_is_killed_in_the_middle(tmp_path) -> 
     client.end()
 
 
+def test_a_run_is_reported_when_its_server_has_been_killed_and_its_pipe_still_takes_requests(
+    tmp_path, monkeypatch
+) -> None:
+    client = fmu_process_start._ForkServerClient()
+    monkeypatch.setattr(client, "_send", lambda _request: None)
+    os.kill(client._process.pid, signal.SIGKILL)
+    client._process.wait()
+    assert wait_for(lambda: client._has_ended)
+    with pytest.raises(fmu_process_start._ForkServerEndedError):
+        client.run(tmp_path, 30.0)
+    client.end()
+
+
 def test_output_and_environment_are_those_of_the_run(tmp_path, monkeypatch) -> None:
     """A request that cannot be read ends its process with Python's own words, in its folder."""
     fmu_process_start._find_server()

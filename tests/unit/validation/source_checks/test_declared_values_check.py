@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 import sympy as sm
+from mechanisms import closed_mechanism_of
 
-from mb2fmu import pipeline
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.source_checks.declared_values_check import compare_quaternion_lengths
 
 
 @pytest.fixture(scope="module")
 def read() -> Mechanism:
-    return pipeline.derive("rolling_sphere").mechanism
+    return closed_mechanism_of("rolling_sphere")
 
 
 def with_rate(read: Mechanism, rate: sm.Expr) -> Mechanism:

@@ -10,7 +10,7 @@ from unit.robots.test_robot_equations import worst_of
 
 import mb2fmu
 from mb2fmu import pipeline
-from mb2fmu.model import CheckedModel
+from mb2fmu.model import CheckedModel, check_model
 from mb2fmu.robots.tree.robot_mechanics_records import RobotMechanics
 from mb2fmu.validation.independent_import.mujoco_equations import MujocoEquations
 from mb2fmu.validation.independent_import.robot_declaration_check import compare_joint_declarations_with_file
@@ -45,7 +45,7 @@ def read(request, tmp_path: Path) -> CheckedModel:
     path = tmp_path / f"arm.{request.param}"
     path.write_text({"urdf": ARM, "xml": HINGE, "sdf": SDF_ARM}[request.param], encoding="utf-8")
     path.with_suffix(".toml").write_text("start = { j1 = 0.4 }\nspeeds = { j1 = 0.1 }\n", encoding="utf-8")
-    return pipeline.derive(path).checked
+    return check_model(mb2fmu.load(path))
 
 
 def list_differences(definition: CheckedModel) -> list[str]:
@@ -83,9 +83,7 @@ def test_a_damper_that_was_not_read_is_reported(read):
 def test_dampings_of_balls_that_a_user_sets_are_no_fault_of_reading(tmp_path: Path):
     path = tmp_path / "arm.sdf"
     path.write_text(SDF_ARM, encoding="utf-8")
-    assert (
-        list_differences(pipeline.derive(mb2fmu.load(path).at({"j1.damping": 0.9, "ball.damping": 0.5})).checked) == []
-    )
+    assert list_differences(check_model(mb2fmu.load(path).at({"j1.damping": 0.9, "ball.damping": 0.5}))) == []
 
 
 def test_a_follower_of_a_prescribed_joint_needs_no_damping(tmp_path: Path):
@@ -93,7 +91,7 @@ def test_a_follower_of_a_prescribed_joint_needs_no_damping(tmp_path: Path):
     path = tmp_path / "arm.urdf"
     mimic = '<mimic joint="j1" multiplier="0.5"/><dynamics damping="0.2"/></joint></robot>'
     path.write_text(ARM.replace("</joint></robot>", mimic), encoding="utf-8")
-    assert list_differences(pipeline.derive(mb2fmu.load(path, {"prescribed": ["j1"]})).checked) == []
+    assert list_differences(check_model(mb2fmu.load(path, {"prescribed": ["j1"]}))) == []
 
 
 def test_gravity_is_that_of_the_file(tmp_path: Path):
@@ -115,7 +113,7 @@ def test_what_a_user_sets_is_no_fault_of_reading(read):
 def test_limits_may_have_attributes_of_other_tools(tmp_path: Path):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM.replace('velocity="5"', 'velocity="5" vendor="soft"'), encoding="utf-8")
-    assert list_differences(pipeline.derive(path).checked) == []
+    assert list_differences(check_model(mb2fmu.load(path))) == []
 
 
 @pytest.mark.parametrize("gravity", [5.0, 0.0])
