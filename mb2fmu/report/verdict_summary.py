@@ -44,10 +44,10 @@ def summarize_validation(
         *_describe_source(result),
         *_describe_energy(result),
         *_describe_events(result),
-        *_describe_exercise(result),
         *_describe_checkers(result),
         *_describe_tables(result),
         *_describe_notes(result),
+        *_describe_exercise(result),  # the longest: where lines are left out, these are
         *files,
     ]
     if result.verdict == "passed":

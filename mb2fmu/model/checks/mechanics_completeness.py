@@ -20,7 +20,7 @@ from mb2fmu.model.quantity_declarations import AuxiliaryState, ConstraintForce, 
 from mb2fmu.model.sources import mechanics_source
 from mb2fmu.model.sources.parts_mechanics_source import Parts
 from mb2fmu.model.sources.record_based_mechanics import RecordBasedMechanics
-from mb2fmu.units import BASE_UNITS, derive_rate_unit, parse_unit
+from mb2fmu.units import BASE_UNITS, derive_rate_unit, format_base_units, parse_unit
 
 _ANGLE_INDEX = BASE_UNITS.index("rad")
 
@@ -62,7 +62,11 @@ def _compare_rate_units(place: Coordinate, speed: Speed, *, factor: sm.Expr | in
         return
     what = f"{speed.name} is {place.name}' by the kinematic equations, and is in {given.name}"
     what += f", though {place.name} is in {place.unit}"
-    yield Fault(what, speed.where, f"give {speed.name} the unit {wanted.name}, or {place.name} another one")
+    remedy = f"give {speed.name} the unit {wanted.name}, or {place.name} another one"
+    if wanted.factor != 1.0 == given.factor:  # the numbers of the place are not those of the equations
+        start = f'"{place.start:g} {place.unit}"'
+        remedy = f"declare {place.name} in {format_base_units(place.unit)}; its number may have its own unit: {start}"
+    yield Fault(what, speed.where, remedy)
 
 
 def find_mechanics_faults(model: Model) -> list[Fault]:

@@ -19,7 +19,7 @@ EQUATIONS: dict[str, Callable[[sm.Expr, sm.Expr], sm.Expr]] = {
 }
 
 
-def _model(source: str, equation: Callable[[sm.Expr, sm.Expr], sm.Expr], unit: str) -> Model:
+def _model(source: str, equation: Callable[[sm.Expr, sm.Expr], sm.Expr], unit: str, rate_unit: str = "m/s") -> Model:
     q, u = me.dynamicsymbols("q u")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
@@ -38,7 +38,7 @@ def _model(source: str, equation: Callable[[sm.Expr, sm.Expr], sm.Expr], unit: s
         mechanics = me.KanesMethod(N, [q], [u], [row], bodies=[body], forcelist=[])
     model = Model("Slider", mechanics)
     model.coordinate(q, 0.1, unit)
-    model.speed(u, 0.0, "m/s")
+    model.speed(u, 0.0, rate_unit)
     return model
 
 
@@ -48,3 +48,11 @@ def test_an_angle_has_no_rate_in_metres_per_second(source, name):
     with pytest.raises(ModelError, match="u is q' by the kinematic equations, and is in m/s, though q is in rad"):
         check_model(_model(source, EQUATIONS[name], "rad"))
     check_model(_model(source, EQUATIONS[name], "m"))
+
+
+def test_an_angle_in_degrees_is_to_be_declared_in_radians():
+    """The other way, a speed in deg/s, would let 30 deg move as 30 rad."""
+    with pytest.raises(ModelError) as caught:
+        check_model(_model("KanesMethod", EQUATIONS["q' - u"], "deg", "rad/s"))
+    (remedy,) = (fault.remedy for fault in caught.value.faults)
+    assert remedy == 'declare q in rad; its number may have its own unit: "0.1 deg"'
