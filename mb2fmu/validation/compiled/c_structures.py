@@ -133,12 +133,24 @@ class SwitchModesStruct(ctypes.Structure):
     ]
 
 
+class ContactsStruct(ctypes.Structure):
+    """``struct contacts``; ``tables`` are the arrays that it points to."""
+
+    tables: Sequence[npt.NDArray[Any]]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_integer_fields("count frictions sequential first"),
+        *_list_c_pointer_fields("rough poisson resting sliding impacts"),
+        *_list_c_integer_fields("changes"),
+        *_list_c_pointer_fields("rates"),
+    ]
+
+
 class EventSettlingStruct(ctypes.Structure):
     """``struct settling``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *_list_c_integer_fields("events conditions modes_only"),
-        *_list_c_pointer_fields("begin sets targets"),
+        *_list_c_integer_fields("events conditions knows_impacts"),
+        *_list_c_pointer_fields("contacts roles begin sets targets"),
         ("longest", ctypes.c_double),
         ("instant", ctypes.c_double),
         *_list_c_integer_fields("left"),

@@ -8,6 +8,7 @@ the twin.
 from __future__ import annotations
 
 import ctypes
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,17 +33,52 @@ class HeldSwitchingSurface:
         input_index: Of what holds it, among the inputs behind the model's.
         rate_output: Number of the output that it makes zero: the surface's rate, or the second rate of a gap.
         rate_size: What that output is divided by.
-        probe: Value by which its effect is measured; 0.0: that of a sign, which is 1.
     """
 
     input_index: int
     rate_output: int
     rate_size: float = 1.0
-    probe: float = 0.0
 
 
 _RECORDS = 256
 """How many events are recorded before they are passed on."""
+
+
+class EventRole(enum.IntFlag):
+    """What an event is, as ``enum event_role``."""
+
+    NONE = 0
+    OF_CONTACT = 1
+    DEFERRED = 2
+    IMPACT = 4
+    FRICTION = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ContactLayout:
+    """Contacts at events, for C; the fields of ``struct contacts``.
+
+    Attributes:
+        is_sequential: Impacts follow one another.
+        first_output: Number of the output that is the first quantity of contacts.
+        friction_contacts: Contact of each friction.
+        follow_poisson: Of each contact: Poisson's law of restitution, else Newton's.
+        resting_states: Of each contact.
+        sliding_states: Of each friction.
+        impact_count_states: Of each contact; none without friction.
+        mode_change_state: What counts changes of modes; -1 without friction.
+        rate_outputs: Outputs that forces make zero: of each normal, then of each tangent.
+    """
+
+    is_sequential: bool
+    first_output: int
+    friction_contacts: Sequence[int]
+    follow_poisson: Sequence[bool]
+    resting_states: Sequence[int]
+    sliding_states: Sequence[int]
+    impact_count_states: Sequence[int]
+    mode_change_state: int
+    rate_outputs: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +89,17 @@ class EventAssignmentLayout:
         first_condition: Number of the output that is the first condition; the values that events set follow these.
         value_counts: How many values each event sets.
         targets: States that the first values of each event set; others are no states.
-        changes_modes_only: C settles no event in which states are set.
+        roles: Of each event.
+        conditions_know_impacts: Whether conditions depend on what impacts bring about at their instant.
+        contacts: None where there are none.
     """
 
     first_condition: int
     value_counts: tuple[int, ...]
     targets: tuple[tuple[int, ...], ...]
-    changes_modes_only: bool = False
+    roles: tuple[EventRole, ...]
+    conditions_know_impacts: bool
+    contacts: ContactLayout | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +207,8 @@ class CompiledIntegrationInModes:
         self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
         most_held = counts[0] - inputs
-        self._held, self._held_numbers = np.zeros((2, most_held), dtype=np.int64), np.zeros((2, most_held))
+        self._held, self._held_sizes = np.zeros((2, most_held), dtype=np.int64), np.zeros(most_held)
+        self._probes = np.ones(most_held)
         self._effects = np.zeros((most_held + 2) * most_held)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
@@ -178,7 +219,7 @@ class CompiledIntegrationInModes:
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
             held=array_address(self._held[0]), held_rates=array_address(self._held[1]),
-            held_sizes=array_address(self._held_numbers[0]), probes=array_address(self._held_numbers[1]),
+            held_sizes=array_address(self._held_sizes), probes=array_address(self._probes),
             effects=array_address(self._effects),
         )  # fmt: skip
         self._integration = c_structures.TrajectoryIntegrationStruct(
@@ -198,9 +239,12 @@ class CompiledIntegrationInModes:
             sets[k] = len(places)
             targets[begin[k] : begin[k] + len(places)] = places
         self._past, self._records = np.zeros(count), np.zeros((_RECORDS, 4 + 2 * (n + count + n_y)))
-        self._settling_arrays = begin, sets, targets, np.zeros(2 * n + count + 2 * n_y)
+        roles = np.array(events.roles, dtype=np.int64)
+        contacts = _make_contacts(events.contacts) if events.contacts else None
+        self._settling_arrays = begin, sets, targets, roles, contacts, np.zeros(2 * n + count + 2 * n_y)
         settling = c_structures.EventSettlingStruct(
-            events=count, conditions=events.first_condition, modes_only=int(events.changes_modes_only),
+            events=count, conditions=events.first_condition, knows_impacts=int(events.conditions_know_impacts),
+            contacts=ctypes.addressof(contacts) if contacts else None, roles=array_address(roles),
             begin=array_address(begin), sets=array_address(sets), targets=array_address(targets),
             values=array_address(self._values), inputs=array_address(self._r[0]),
             past=array_address(self._past), records=array_address(self._records),
@@ -235,7 +279,7 @@ class CompiledIntegrationInModes:
         modes.held_count, modes.late = len(held_surfaces), late
         for place, surface in enumerate(held_surfaces):
             self._held[:, place] = surface.input_index, surface.rate_output
-            self._held_numbers[:, place] = surface.rate_size, surface.probe
+            self._held_sizes[place] = surface.rate_size
         if self._parameters[0] is not prepared:
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._integration.parameters = array_address(self._parameters[1])
@@ -248,6 +292,20 @@ class CompiledIntegrationInModes:
             array_address(self._parameters[1]), array_address(margins),
         )  # fmt: skip
         return margins if status == c_structures.STATUS_OK else None
+
+    def find_contact_results(self, t: float, x: Floats, *, hit: bool, change: bool) -> Floats | None:
+        """Return the results of contacts at t in s, as ``ContactEquations.impact_unknowns``; None where C finds none.
+
+        ``hit``: there is an impact; ``change``: modes of friction change.
+        """
+        contacts, x = self._settling_arrays[4], np.array(x, dtype=np.float64)
+        self._r[1] = self._r[0]
+        status = self._equations.library.reference_contact_results(
+            self._equations.address, ctypes.addressof(self._modes), ctypes.addressof(contacts), t, array_address(x),
+            array_address(self._r[0]), array_address(self._parameters[1]), hit, change,
+        )  # fmt: skip
+        first = self._inputs + len(self._values) + contacts.count + contacts.frictions
+        return self._r[1, first:].copy() if status == c_structures.STATUS_OK else None
 
     def integrate(
         self,
@@ -303,3 +361,19 @@ class CompiledIntegrationInModes:
             records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
             sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip
+
+
+def _make_contacts(layout: ContactLayout) -> c_structures.ContactsStruct:
+    """Return the structure of contacts."""
+    tables = {
+        "rough": layout.friction_contacts, "poisson": layout.follow_poisson, "resting": layout.resting_states,
+        "sliding": layout.sliding_states, "impacts": layout.impact_count_states, "rates": layout.rate_outputs,
+    }  # fmt: skip
+    arrays = {name: np.array(table, dtype=np.int64) for name, table in tables.items()}
+    contacts = c_structures.ContactsStruct(
+        count=len(layout.resting_states), frictions=len(layout.sliding_states), sequential=int(layout.is_sequential),
+        first=layout.first_output, changes=layout.mode_change_state,
+        **{name: array_address(array) for name, array in arrays.items()},
+    )  # fmt: skip
+    contacts.tables = tuple(arrays.values())
+    return contacts

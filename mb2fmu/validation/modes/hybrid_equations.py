@@ -61,10 +61,6 @@ class HybridEquations(ModeEquations):
         self._are_set_at_events = np.array(
             [switch.kind == "truth" and switch.changes_only_at_events for switch in frozen.switches], dtype=np.bool_
         )
-        places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
-        if frozen.contacts and frozen.contacts.mode_change_count:
-            self._counts = [places[contact.impact_count] for contact in frozen.contacts.each]
-            self._changes = places[frozen.contacts.mode_change_count]
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held.
@@ -508,7 +504,7 @@ class HybridEquations(ModeEquations):
         if not self._friction_contact_indices:
             impulses, resting_after = solve_impact_impulses(contacts, W, contact_rows)
             return np.concatenate([impulses, resting_after, self._expand_speed_jumps(state_effects @ impulses)])
-        counts = [sum(x[place] for place in self._counts), x[self._changes]]
+        counts = [sum(x[place] for place in self._impact_count_states), x[self._mode_change_state]]
         has_impact, has_mode_change = (
             self._is_event_due(held, modes, *prefix_and_count)
             for prefix_and_count in zip(("impact of ", "friction of "), counts, strict=True)

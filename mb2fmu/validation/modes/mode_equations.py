@@ -14,10 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations
+from mb2fmu.mechanics.equations.event_definitions import EventDefinition
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.compiled.compiled_integration_in_modes import (
     CompiledIntegrationInModes,
+    ContactLayout,
     EventAssignmentLayout,
+    EventRole,
     HeldSwitchingSurface,
     SwitchKind,
 )
@@ -89,6 +93,11 @@ class ModeEquations(NumericEquations):
         ]
         self._resting_states = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
         self._sliding_states = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
+        self._impact_count_states: list[int] = []
+        self._mode_change_state = -1
+        if frozen.contacts and frozen.contacts.mode_change_count:
+            self._impact_count_states = [places[contact.impact_count] for contact in frozen.contacts.each]
+            self._mode_change_state = places[frozen.contacts.mode_change_count]
         self._latch_states = [places[symbol] for symbol in frozen.latches.engaged_states] if frozen.latches else []
 
     @property
@@ -110,16 +119,33 @@ class ModeEquations(NumericEquations):
         return self._mode_steps
 
     def _list_event_settings(self) -> EventAssignmentLayout | None:
-        """Return what events set, for C; None if a sign or a latch can hold, or if a condition depends on impacts.
-
-        What contacts do at events is found by trying forces: of theirs C settles those in which only modes change.
-        """
+        """Return what events set, for C; None if a sign or a latch can hold."""
         frozen = self.frozen
-        if self.signs or frozen.latches or (frozen.contacts and frozen.conditions_know_impacts):
+        if self.signs or frozen.latches:
             return None
-        first_condition = frozen.outputs + 3 * self._switch_count
-        counts, targets = tuple(len(event.settings) for event in frozen.events), tuple(map(tuple, self.event_targets))
-        return EventAssignmentLayout(first_condition, counts, targets, changes_modes_only=bool(frozen.contacts))
+        return EventAssignmentLayout(
+            first_condition=frozen.outputs + 3 * self._switch_count,
+            value_counts=tuple(len(event.settings) for event in frozen.events),
+            targets=tuple(map(tuple, self.event_targets)),
+            roles=tuple(map(_find_event_role, frozen.events)),
+            conditions_know_impacts=frozen.conditions_know_impacts,
+            contacts=self._lay_out_contacts(frozen.contacts) if frozen.contacts else None,
+        )
+
+    def _lay_out_contacts(self, contacts: ContactEquations) -> ContactLayout:
+        """Return where C finds contacts."""
+        counts = self._count_outputs(len(self.frozen.equations.outputs))
+        return ContactLayout(
+            is_sequential=contacts.order == "sequential",
+            first_output=counts.first_contact_output,
+            friction_contacts=self._friction_contact_indices,
+            follow_poisson=[contact.law == "poisson" for contact in contacts.each],
+            resting_states=self._resting_states,
+            sliding_states=self._sliding_states,
+            impact_count_states=self._impact_count_states,
+            mode_change_state=self._mode_change_state,
+            rate_outputs=counts.rate_indices[self._switch_count :].tolist(),
+        )
 
     def list_held_surfaces(
         self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
@@ -139,7 +165,7 @@ class ModeEquations(NumericEquations):
         return [
             HeldSwitchingSurface(i, int(rate_indices[i]), float(self.sizes[i]))
             if i < n
-            else HeldSwitchingSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
+            else HeldSwitchingSurface(i, int(rate_indices[i]))
             for i in holding_inputs
         ]
 
@@ -433,3 +459,13 @@ def _select_square(B: Floats, inputs: Sequence[int], selected: Sequence[int]) ->
         return B
     places = np.array([inputs.index(i) for i in selected])
     return np.asarray(B[places[:, None], places])
+
+
+def _find_event_role(event: EventDefinition) -> EventRole:
+    """Return what C knows an event as."""
+    if not event.is_contact_or_latch_event:
+        return EventRole.NONE
+    role = EventRole.OF_CONTACT | (EventRole.DEFERRED if event.is_deferred else EventRole.NONE)
+    if event.name.startswith("impact of "):
+        role |= EventRole.IMPACT
+    return role | (EventRole.FRICTION if event.name.startswith("friction of ") else EventRole.NONE)

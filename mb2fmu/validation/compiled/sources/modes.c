@@ -7,24 +7,22 @@
 
 #define REST_SLIP_TOLERANCE 1e-9
 #define CLOCK_ROUND_OFF 0x1p-49
-#define PROBE_TRIALS 3
 #define LEAST_PIVOT 1e-6
 
-static int observe(struct equations *e, struct modes *m, double t, const double x[], const double p[])
+int observe_in_modes(
+    struct equations *e, struct modes *m, double t, const double x[], const double p[], double x_dot[])
 {
     double power = 0.0;
-    struct motion motion = {NULL, m->x_dot, &power, NULL, m->outputs, NULL};
+    struct motion motion = {NULL, x_dot, &power, NULL, m->outputs, NULL};
     return reference_motion(e, t, x, m->r, p, &motion);
 }
 
-/* Whether a contact's force changes its rate by about as much as there is: so little is lost to round-off. Else the next
-   trial is set. */
-static int is_comparable(double *probe, double change, double wanted)
+int is_comparable(double *probe, double change, double wanted)
 {
-    if (!(change > 0.0) || (0.1 * wanted <= change && change <= 100.0 * wanted)) {
+    if ((0.1 * wanted <= change && change <= 100.0 * wanted) || (change == 0.0 && *probe >= 1.0)) {
         return 1;
     }
-    *probe *= wanted / change;
+    *probe = change > 0.0 ? *probe * wanted / change : 1.0;
     return 0;
 }
 
@@ -32,7 +30,7 @@ static int is_comparable(double *probe, double change, double wanted)
 static int observe_held_rates(
     struct equations *e, struct modes *m, double t, const double x[], const double p[], double rates[])
 {
-    const int status = observe(e, m, t, x, p);
+    const int status = observe_in_modes(e, m, t, x, p, m->x_dot);
     for (int64_t i = 0; i < m->held_count; i++) {
         rates[i] = m->outputs[m->held_rates[i]] / m->held_sizes[i];
     }
@@ -47,11 +45,12 @@ static int measure_effect(struct equations *e, struct modes *m, double t, const 
     const double *base = m->effects + n * n;
     double *rates = m->effects + n * n + n;
     double *value = m->r + m->inputs + m->held[j];
+    double *probe = m->probes + m->held[j];
     int status = OK;
     for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
-        *value = m->probes[j] == 0.0 ? 1.0 : m->probes[j];
+        *value = *probe;
         status = observe_held_rates(e, m, t, x, p, rates);
-        if (m->probes[j] == 0.0 || is_comparable(&m->probes[j], fabs(rates[j] - base[j]), wanted)) {
+        if (m->held[j] < m->switches || is_comparable(probe, fabs(rates[j] - base[j]), wanted)) {
             break;
         }
     }
@@ -138,7 +137,7 @@ int reference_margins(struct equations *e, struct modes *m, double t, const doub
     const double p[], double margins[])
 {
     int status = reference_hold(e, m, t, x, r, p);
-    status = status == OK ? observe(e, m, t, x, p) : status;
+    status = status == OK ? observe_in_modes(e, m, t, x, p, m->x_dot) : status;
     for (int64_t i = 0; i < m->switches && status == OK; i++) {
         const double at = m->outputs[m->first + i] / m->sizes[i];
         const double mode = m->values[i];

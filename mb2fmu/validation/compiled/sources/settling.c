@@ -76,19 +76,61 @@ static int64_t find_contradicted(const struct modes *m, const double at_surface[
     return worst;
 }
 
-/* Sets what the model's events set that happen now, by the outputs; ``fired``: the first of them if it is still -1.
-   Returns whether any happened; -1: two of them set a state to different values, or others must find what they set. */
+/* Whether an event with these roles happens by the outputs, with a number above its last one. */
+static int happens(const struct modes *m, const struct settling *g, int64_t roles, double least)
+{
+    const double *conditions = m->outputs + g->conditions;
+    for (int64_t k = 0; k < g->events; k++) {
+        if ((g->roles[k] & roles) == roles && conditions[k] > fmax(g->past[k], least)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Makes the outputs those with the results of contacts at this instant, if any event happens. */
+static int observe_impacts(const struct solver *s, const struct settling *g, double t)
+{
+    struct modes *m = s->j->modes;
+    const struct contacts *c = g->contacts;
+    double impacts = 0.0;
+    if (!c || !(g->knows_impacts || happens(m, g, 0, -INFINITY))) {
+        return OK;
+    }
+    for (int64_t i = 0; i < c->count && c->frictions; i++) {
+        impacts += s->y[c->impacts[i]];
+    }
+    const int hit = happens(m, g, IMPACT, impacts + 0.5);
+    const int change = c->frictions && happens(m, g, FRICTION, s->y[c->changes] + 0.5);
+    const int status =
+        reference_contact_results(s->e, m, c, t, s->y, g->inputs, s->j->parameters, hit, change);
+    return status == OK ? observe_in_modes(s->e, m, t, s->y, s->j->parameters, m->x_dot) : status;
+}
+
+/* Makes impacts wait for the model's own events at this instant. */
+static void defer_impacts(const struct modes *m, const struct settling *g)
+{
+    double *conditions = m->outputs + g->conditions;
+    int own = 0;
+    for (int64_t k = 0; k < g->events; k++) {
+        own |= !(g->roles[k] & OF_CONTACT) && conditions[k] > g->past[k];
+    }
+    for (int64_t k = 0; k < g->events && own; k++) {
+        conditions[k] = g->roles[k] & DEFERRED ? g->past[k] : conditions[k];
+    }
+}
+
+/* Sets what the events set that happen now, by the outputs; ``fired``: the first of them if it is still -1. Returns
+   whether any happened; -1: two of them set a state to different values. */
 static int fire_events(const struct modes *m, struct settling *g, double y[], double set[], int64_t *fired)
 {
     const double *conditions = m->outputs + g->conditions;
     const double *values = conditions + g->events;
     int any = 0;
+    defer_impacts(m, g);
     for (int64_t k = 0; k < g->events; k++) {
         if (!(conditions[k] > g->past[k])) {
             continue;
-        }
-        if (g->modes_only) {
-            return -1;
         }
         *fired = *fired < 0 ? k : *fired;
         any = 1;
@@ -143,9 +185,13 @@ static int settle(struct solver *s, struct settling *g, double t, int64_t first,
             at_surface[changed] = 1.0;
         } else {
             memset(set, 0, (size_t)s->n * sizeof(double));
-            const int fires = fire_events(m, g, s->y, set, fired);
+            status = observe_impacts(s, g, t);
+            const int fires = status == OK ? fire_events(m, g, s->y, set, fired) : -1;
             if (fires <= 0) {
                 return fires ? UNSOLVED : OK;
+            }
+            if (g->contacts) {
+                hold_contacts(m, g->contacts, s->y);
             }
         }
         status = reference_margins(s->e, m, t, s->y, g->inputs, s->j->parameters, m->margins);
@@ -205,6 +251,9 @@ int settle_event(struct solver *s, struct settling *g, double t)
         }
         memcpy(g->past, before + modes, events * sizeof(double));
         memcpy(s->y, y, (size_t)s->n * sizeof(double));
+        if (g->contacts) {
+            hold_contacts(s->j->modes, g->contacts, s->y);
+        }
         return UNSOLVED;
     }
     g->left--;

@@ -1,0 +1,111 @@
+"""Impacts and changes of contact modes in C against their twin in Python, at random states and modes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from event_models import reference_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mb2fmu import Impact, Model, Parts
+from mb2fmu.errors import ValidationError
+from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
+from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
+from mb2fmu.validation.modes.mode_equations import SwitchModes
+
+X, Y, A, V, W, U = me.dynamicsymbols("x y a v w u")
+
+
+def block(feet, friction=None, *, order="sequential", law="newton"):
+    """A block in a plane above the ground, which its feet strike."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", (A, N.z))
+    B.set_ang_vel(N, U * N.z)
+    C = O.locatenew("C", X * N.x + Y * N.y)
+    C.set_vel(N, V * N.x + W * N.y)
+    body = me.RigidBody("block", C, B, sm.Integer(2), (me.inertia(B, 0, 0, sm.Rational(1, 20)), C))
+    rates = [X.diff() - V, Y.diff() - W, A.diff() - U]
+    parts = Parts(
+        frame=N, origin=O, q=[X, Y, A], u=[V, W, U], kinematic_equations=rates, bodies=[body],
+        loads=[(C, -20 * N.y + 3 * N.x)],
+    )  # fmt: skip
+    model = Model("Block", parts)
+    model.impact_order = order
+    for symbol, start, unit in ((X, 0.0, "m"), (Y, 0.3, "m"), (A, 0.05, "rad")):
+        model.coordinate(symbol, start, unit)
+    for symbol, unit in ((V, "m/s"), (W, "m/s"), (U, "rad/s")):
+        model.speed(symbol, 0.1, unit)
+    for number, place in enumerate(feet):
+        foot = C.locatenew(f"P{number}", place * B.x - 0.1 * B.y)
+        foot.v2pt_theory(C, N, B)
+        slip = {"slip": foot.vel(N).dot(N.x), "friction": friction} if friction else {}
+        model.add(
+            Impact(f"foot{number}", foot.pos_from(O).dot(N.y), restitution=0.6, rest_below=0.05, law=law, order=order, **slip)
+        )
+    model.experiment(stop=0.02, step=0.01, tolerance=1e-8)
+    return model
+
+
+BLOCKS = {
+    "smooth, one after the other": (block, ((-0.2, 0.2),), {}),
+    "smooth, Newton, at once": (block, ((-0.2, 0.3),), {"order": "simultaneous"}),
+    "smooth, Poisson, at once": (block, ((-0.2, 0.3),), {"order": "simultaneous", "law": "poisson"}),
+    "rough, one after the other": (block, ((-0.2, 0.2), 0.4), {}),
+    "rough, Newton, at once": (block, ((-0.2, 0.0, 0.3), 0.4), {"order": "simultaneous"}),
+    "rough, Poisson, at once": (block, ((-0.2, 0.3), 0.4), {"order": "simultaneous", "law": "poisson"}),
+}
+
+
+@pytest.fixture(scope="module", params=BLOCKS)
+def reference(request):
+    make, arguments, options = BLOCKS[request.param]
+    return reference_of(make(*arguments, **options))
+
+
+def find_results_in_python(numeric, x, prepared, modes, *, hit, change):
+    """Return the results of contacts as the twin finds them; None where it says that none agree."""
+    contacts, k, lines = numeric.frozen.contacts, len(numeric.frozen.contacts.each), numeric.contact_line_count
+    inputs = [len(numeric.frozen.switches) + line for line in range(lines)]
+    motion = numeric.evaluate_in_modes(0.0, x, [], prepared, modes.values)
+    effects = numeric._measure_force_effects(0.0, x, [], prepared, motion, modes, inputs)
+    rows = replace(motion.contact_rows, accelerations=motion.rates[inputs[:k]])
+    if lines == k:
+        impulses, rests = solve_impact_impulses(contacts, effects[0], rows)
+        return np.concatenate([impulses, rests, (effects[1] @ impulses)[numeric.n_q : numeric.n_q + numeric.n_u]])
+    frictions = replace(motion.friction_contacts, accelerations=motion.rates[inputs[k:]])
+    try:
+        found, *jumps = solve_frictional_contact_events(contacts, effects, (rows, frictions), 0.0, hit=hit, change=change)
+    except ValidationError:
+        return None
+    return np.concatenate([found, *(jump[numeric.n_q : numeric.n_q + numeric.n_u] for jump in jumps)])
+
+
+def draw_state(numeric, random):
+    """Return a state with contacts that rest, slide or are open, and modes of all switches."""
+    x = random.normal(size=numeric.n_x)
+    for place in numeric._resting_states:
+        x[place] = random.choice([0.0, 0.25, 1.0, 1.0])
+    for place, contact in zip(numeric._sliding_states, numeric._friction_contact_indices, strict=True):
+        x[place] = random.choice([-1.0, 0.0, 1.0]) if x[numeric._resting_states[contact]] == 1.0 else 0.0
+    values = random.integers(0, 2, size=len(numeric.frozen.switches)).astype(float)
+    return x, SwitchModes(values, np.zeros(len(numeric.frozen.events)))
+
+
+@given(seed=st.integers(0, 10_000), hit=st.booleans(), change=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_results_agree_at_random_states(reference, seed, hit, change):
+    numeric, (x, modes) = reference.numeric, draw_state(reference.numeric, np.random.default_rng(seed))
+    prepared = numeric.prepare(reference.experiment.parameters)
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, numeric.list_held_surfaces(x, modes))
+    wanted = find_results_in_python(numeric, x, prepared, modes, hit=hit, change=change)
+    found = numeric.mode_steps.find_contact_results(0.0, x, hit=hit, change=change)
+    print(seed, hit, change, None if wanted is None else 1, found is not None and np.abs(found-wanted).max())
+    assert (found is None) == (wanted is None)
+    if wanted is not None:
+        assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
