@@ -1,8 +1,8 @@
 """``CompiledIntegrationInModes``: steps of equations with switches between events, in C.
 
-The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations that hold
-nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
-the twin.
+The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations without signs
+and latches (samples of a controller, impacts, contacts that stick and slide) are settled in C, too; whatever C cannot do
+is left to the twin.
 """
 
 from __future__ import annotations
@@ -228,6 +228,7 @@ class CompiledIntegrationInModes:
             modes=ctypes.addressof(self._modes),
         )  # fmt: skip
         self._past, self._records = np.zeros(0), np.zeros((0, 0))
+        self._contacts: c_structures.ContactsStruct | None = None
         self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
 
     def _set_up_settling(self, events: EventAssignmentLayout) -> c_structures.EventSettlingStruct:
@@ -240,8 +241,8 @@ class CompiledIntegrationInModes:
             targets[begin[k] : begin[k] + len(places)] = places
         self._past, self._records = np.zeros(count), np.zeros((_RECORDS, 4 + 2 * (n + count + n_y)))
         roles = np.array(events.roles, dtype=np.int64)
-        contacts = _make_contacts(events.contacts) if events.contacts else None
-        self._settling_arrays = begin, sets, targets, roles, contacts, np.zeros(2 * n + count + 2 * n_y)
+        contacts = self._contacts = _make_contacts(events.contacts) if events.contacts else None
+        self._settling_arrays = begin, sets, targets, roles, np.zeros(2 * n + count + 2 * n_y)
         settling = c_structures.EventSettlingStruct(
             events=count, conditions=events.first_condition, knows_impacts=int(events.conditions_know_impacts),
             contacts=ctypes.addressof(contacts) if contacts else None, roles=array_address(roles),
@@ -298,7 +299,8 @@ class CompiledIntegrationInModes:
 
         ``hit``: there is an impact; ``change``: modes of friction change.
         """
-        contacts, x = self._settling_arrays[4], np.array(x, dtype=np.float64)
+        contacts, x = self._contacts, np.array(x, dtype=np.float64)
+        assert contacts is not None
         self._r[1] = self._r[0]
         status = self._equations.library.reference_contact_results(
             self._equations.address, ctypes.addressof(self._modes), ctypes.addressof(contacts), t, array_address(x),

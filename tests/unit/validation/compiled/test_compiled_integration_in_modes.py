@@ -157,9 +157,10 @@ def assert_that_twin_agrees(reference, compiled, monkeypatch, time_tolerance=1e-
         wanted, wanted_events = integrate(reference)
     assert y == pytest.approx(wanted, abs=1e-10)
     assert [event.name for event in events] == [event.name for event in wanted_events]
-    assert [event.time for event in events] == pytest.approx(
-        [event.time for event in wanted_events], abs=time_tolerance
-    )
+    for event, other in zip(events, wanted_events, strict=True):
+        # What a contact leaves like 1e-16 m + j t^3 / 6 by itself is known to the cube root of round-off.
+        follows_opening = not event.sets_state and event.name.startswith("gap of ")
+        assert event.time == pytest.approx(other.time, abs=1e-6 if follows_opening else time_tolerance)
 
 
 def test_motions_and_events_agree(reference, monkeypatch):
