@@ -1,8 +1,8 @@
 """``CompiledIntegrationInModes``: steps of equations with switches between events, in C.
 
-The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations without signs
-and latches (samples of a controller, impacts, contacts that stick and slide) are settled in C, too; whatever C cannot do
-is left to the twin.
+The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations without
+signs and latches (samples of a controller, impacts, contacts that stick and slide) are settled in C, too; whatever C
+cannot do is left to the twin.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ class CompiledIntegrationInModes:
         for place, surface in enumerate(held_surfaces):
             self._held[:, place] = surface.input_index, surface.rate_output
             self._held_sizes[place] = surface.rate_size
-        if self._parameters[0] is not prepared:
+        if self._parameters[0] is not prepared or not isinstance(prepared, tuple):
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._integration.parameters = array_address(self._parameters[1])
 
@@ -293,6 +293,18 @@ class CompiledIntegrationInModes:
             array_address(self._parameters[1]), array_address(margins),
         )  # fmt: skip
         return margins if status == c_structures.STATUS_OK else None
+
+    def find_holding_values(self, t: float, x: Floats) -> Floats | None:
+        """Return the values of all inputs behind the model's, with those of what holds; None where C cannot find them.
+
+        t: in s.
+        """
+        x = np.array(x, dtype=np.float64)
+        status = self._equations.library.reference_hold(
+            self._equations.address, ctypes.addressof(self._modes), t, array_address(x), array_address(self._r[0]),
+            array_address(self._parameters[1]),
+        )  # fmt: skip
+        return self._r[1, self._inputs :].copy() if status == c_structures.STATUS_OK else None
 
     def find_contact_results(self, t: float, x: Floats, *, hit: bool, change: bool) -> Floats | None:
         """Return the results of contacts at t in s, as ``ContactEquations.impact_unknowns``; None where C finds none.

@@ -48,14 +48,13 @@ class HybridEquations(ModeEquations):
         frozen: The equations between events.
         typical: Magnitude of each coordinate, then of each speed.
 
-    ``margin_offset`` is what all margins are larger by: events are late by that over the rate of the margin.
     ``start_events_done``: what is at 0 s is behind what ``every`` and ``once`` set there.
     """
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
         self._fixed_modes: SwitchModes | None = None
-        self.margin_offset, self.start_events_done = 0.0, False
+        self.start_events_done = False
         self.switch_names = list_switch_names(frozen)
         self._counters = [i for i, switch in enumerate(frozen.switches) if switch.kind == "integer"]
         self._are_set_at_events = np.array(
@@ -223,9 +222,12 @@ class HybridEquations(ModeEquations):
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
-        return self._compute_margins(
-            self.evaluate_with_holding_values(t, x, r, prepared, modes), t, x, r, prepared, modes
-        )
+        compiled = self.set_modes_in_c(x, r, prepared, modes)
+        margins = compiled.compute_margins(t, x) if compiled else None
+        if margins is None:
+            held = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+            margins = self._compute_margins(held, t, x, r, prepared, modes)
+        return margins
 
     def _compute_margins(
         self, held: tuple[InstantMotionInModes, Floats], t: float, x: Floats, r: Sequence[float],

@@ -65,13 +65,15 @@ class ModeEquations(NumericEquations):
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``signs``
     are the numbers of the switches that may hold; ``event_targets`` the states that each event sets;
-    ``contact_line_count`` how many normals and tangents contacts have.
+    ``contact_line_count`` how many normals and tangents contacts have. ``margin_offset`` is what all margins are larger
+    by: events are late by that over the rate of the margin.
     """
 
     has_modes = True
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
+        self.margin_offset = 0.0
         self._output_counts: ModeMotionOutputLayout | None = None
         self._switch_count = len(frozen.switches)
         self.sizes = np.ones(self._switch_count)
@@ -193,12 +195,29 @@ class ModeEquations(NumericEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[Floats, float]:
         """Return state derivative and power for given modes."""
-        holding_inputs = self._list_holding_inputs(x, modes)
-        if not holding_inputs:
-            return super().x_dot(t, x, [*r, *self._expand_modes(modes.values).tolist()], prepared)
         values = self._expand_modes(modes.values)
-        values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
+        holding_inputs = self._list_holding_inputs(x, modes)
+        if holding_inputs:
+            compiled = self.set_modes_in_c(x, r, prepared, modes)
+            values_of_c = compiled.find_holding_values(t, x) if compiled else None
+            if values_of_c is None:
+                values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
+            else:
+                values = values_of_c
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
+
+    def set_modes_in_c(
+        self, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> CompiledIntegrationInModes | None:
+        """Return compiled equations in these modes; None where C cannot find what holds them."""
+        compiled = self.mode_steps
+        if compiled is None or self._list_contact_and_latch_inputs(x):
+            return None
+        held_surfaces = self.list_held_surfaces(x, modes)
+        if held_surfaces is None:
+            return None
+        compiled.set_modes(modes.values, r, prepared, self.margin_offset, held_surfaces)
+        return compiled
 
     def _expand_modes(self, modes: Floats) -> Floats:
         """Return values of all own inputs: modes, and no forces, impulses and jumps of contacts and latches."""
@@ -264,6 +283,10 @@ class ModeEquations(NumericEquations):
         """Return the values of all own inputs, with those of what holds."""
         holding_inputs = self._list_holding_inputs(x, modes)
         values = self._expand_modes(modes.values)
+        compiled = self.set_modes_in_c(x, r, prepared, modes) if holding_inputs else None
+        values_of_c = compiled.find_holding_values(t, x) if compiled else None
+        if values_of_c is not None:
+            return values_of_c
         if holding_inputs:
             pinning_inputs = self._list_contact_and_latch_inputs(x)
             measured_inputs = sorted({*holding_inputs, *pinning_inputs})

@@ -38,10 +38,11 @@ def reference(request):
     return reference_of(model)
 
 
-def test_margins_agree_at_random_states_and_modes(reference):
+def test_margins_agree_at_random_states_and_modes(reference, monkeypatch):
     numeric, random = reference.numeric, np.random.default_rng(0)
     compiled, prepared = numeric.mode_steps, numeric.prepare(reference.experiment.parameters)
     assert compiled is not None
+    monkeypatch.setattr(ModeEquations, "mode_steps", None)
     compared = 0
     for _ in range(50):
         t, x = float(random.random()), random.normal(size=numeric.n_x)
@@ -56,6 +57,8 @@ def test_margins_agree_at_random_states_and_modes(reference):
         compiled.set_modes(modes.values, [], prepared, 0.0, held_surfaces)
         wanted = numeric.margins(t, x, [], prepared, modes)
         assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+        wanted = numeric.find_holding_values(t, x, [], prepared, modes)
+        assert compiled.find_holding_values(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         compared += 1
     assert compared > 10
 
@@ -177,7 +180,7 @@ def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch
     run = reference_of(make_model())
     held = []
 
-    def list_held_surfaces(self, x, modes, blocked_lines):
+    def list_held_surfaces(self, x, modes, blocked_lines=()):
         held.append(original(self, x, modes, blocked_lines))
         return held[-1]
 
@@ -191,7 +194,7 @@ def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch
     assert_that_twin_agrees(run, compiled, monkeypatch, time_tolerance=1e-8)
 
 
-def test_margins_of_a_contact_that_a_latch_blocks_agree():
+def test_margins_of_a_contact_that_a_latch_blocks_agree(monkeypatch):
     """It has no force, and rests nevertheless."""
     reference = reference_of(docked_on_the_ground())
     numeric, prepared = reference.numeric, reference.numeric.prepare(reference.experiment.parameters)
@@ -201,9 +204,11 @@ def test_margins_of_a_contact_that_a_latch_blocks_agree():
     assert len(blocked_lines) == 2
     held_surfaces = numeric.list_held_surfaces(x, modes, blocked_lines)
     places = [line - numeric.contact_line_count for line in blocked_lines]
-    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, held_surfaces, set_inputs=places)
+    compiled = numeric.mode_steps
+    monkeypatch.setattr(ModeEquations, "mode_steps", None)
+    compiled.set_modes(modes.values, [], prepared, 0.0, held_surfaces, set_inputs=places)
     wanted = numeric.margins(t, x, [], prepared, modes)
-    assert numeric.mode_steps.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+    assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
 def sampled():

@@ -16,7 +16,7 @@ from mb2fmu import Impact, Model, Parts
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.contact_friction_modes import solve_frictional_contact_events
 from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
-from mb2fmu.validation.modes.mode_equations import SwitchModes
+from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 
 X, Y, A, V, W, U = me.dynamicsymbols("x y a v w u")
 
@@ -160,3 +160,23 @@ def test_motion_agrees_where_impulses_are_not_determined(name):
                 assert found[-6:] == pytest.approx(wanted[-6:], rel=1e-11, abs=1e-11)  # the jumps of speeds
     assert compared > 100
     assert same >= 0.97 * compared
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=50, deadline=None)
+def test_holding_forces_and_margins_agree_at_random_states(determined, seed):
+    numeric, (x, modes) = determined.numeric, draw_state(determined.numeric, np.random.default_rng(seed))
+    prepared = numeric.prepare(determined.experiment.parameters)
+    compiled = numeric.set_modes_in_c(x, [], prepared, modes)
+    found, margins = compiled.find_holding_values(0.0, x), compiled.compute_margins(0.0, x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModeEquations, "mode_steps", None)
+        wanted, wanted_margins = (
+            getattr(numeric, name)(0.0, x, [], prepared, modes) for name in ("find_holding_values", "margins")
+        )
+    if found is None:  # two feet that stick say the same
+        assert margins is None
+        assert len(numeric._list_holding_inputs(x, modes)) == 4
+    else:
+        assert found == pytest.approx(wanted, rel=1e-11, abs=1e-11)
+        assert margins == pytest.approx(wanted_margins, rel=1e-11, abs=1e-11)
