@@ -125,7 +125,7 @@ class SwitchModesStruct(ctypes.Structure):
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *_list_c_integer_fields("switches inputs first held_count"),
-        *_list_c_pointer_fields("held held_rates held_sizes probes effects"),
+        *_list_c_pointer_fields("held rates probes effects"),
         *_list_c_integer_fields("behind"),
         *_list_c_pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),
@@ -141,7 +141,6 @@ class ContactsStruct(ctypes.Structure):
         *_list_c_integer_fields("count frictions sequential first"),
         *_list_c_pointer_fields("rough poisson resting sliding impacts"),
         *_list_c_integer_fields("changes"),
-        *_list_c_pointer_fields("rates"),
     ]
 
 

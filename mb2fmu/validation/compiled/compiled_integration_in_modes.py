@@ -25,21 +25,6 @@ SwitchKind = Literal["sign", "truth", "truth at events", "counter", "clock"]
 _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter", "clock")  # as enum switch_kind
 
 
-@dataclass(frozen=True, slots=True)
-class HeldSwitchingSurface:
-    """A surface that is held: of a sign, a contact or a row of a latch.
-
-    Attributes:
-        input_index: Of what holds it, among the inputs behind the model's.
-        rate_output: Number of the output that it makes zero: the surface's rate, or the second rate of a gap.
-        rate_size: What that output is divided by.
-    """
-
-    input_index: int
-    rate_output: int
-    rate_size: float = 1.0
-
-
 _RECORDS = 256
 """How many events are recorded before they are passed on."""
 
@@ -67,7 +52,6 @@ class ContactLayout:
         sliding_states: Of each friction.
         impact_count_states: Of each contact; none without friction.
         mode_change_state: What counts changes of modes; -1 without friction.
-        rate_outputs: Outputs that forces make zero: of each normal, then of each tangent.
     """
 
     is_sequential: bool
@@ -78,7 +62,6 @@ class ContactLayout:
     sliding_states: Sequence[int]
     impact_count_states: Sequence[int]
     mode_change_state: int
-    rate_outputs: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +168,7 @@ class CompiledIntegrationInModes:
         inputs: Number of the model's inputs.
         outputs: Number of the model's outputs.
         counts: Numbers of all inputs and of all outputs.
+        rate_outputs: Numbers of the outputs that are zero where something holds: of signs, contacts, rows of latches.
         events: What events set; None: others settle them.
 
     ``sizes`` are read by C wherever they lie: what changes them in place changes margins.
@@ -198,6 +182,7 @@ class CompiledIntegrationInModes:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
+        rate_outputs: npt.NDArray[np.int64],
         events: EventAssignmentLayout | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
@@ -207,7 +192,7 @@ class CompiledIntegrationInModes:
         self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
         most_held = counts[0] - inputs
-        self._held, self._held_sizes = np.zeros((2, most_held), dtype=np.int64), np.zeros(most_held)
+        self._held, self._rate_outputs = np.zeros(most_held, dtype=np.int64), rate_outputs
         self._probes = np.ones(most_held)
         self._effects = np.zeros((most_held + 2) * most_held)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
@@ -218,8 +203,7 @@ class CompiledIntegrationInModes:
             x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
-            held=array_address(self._held[0]), held_rates=array_address(self._held[1]),
-            held_sizes=array_address(self._held_sizes), probes=array_address(self._probes),
+            held=array_address(self._held), rates=array_address(self._rate_outputs), probes=array_address(self._probes),
             effects=array_address(self._effects),
         )  # fmt: skip
         self._integration = c_structures.TrajectoryIntegrationStruct(
@@ -260,7 +244,7 @@ class CompiledIntegrationInModes:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held_surfaces: Sequence[HeldSwitchingSurface] = (),
+        held_inputs: Sequence[int] = (),
         past_conditions: Floats | None = None,
         set_inputs: Sequence[int] = (),
     ) -> None:
@@ -272,15 +256,12 @@ class CompiledIntegrationInModes:
         self._values[:] = values
         if past_conditions is not None and len(self._past):
             self._past[:] = past_conditions
-        self._r[0, : self._inputs] = r
-        self._r[0, self._inputs : self._inputs + len(values)] = values
-        self._r[0, self._inputs + len(values) :] = 0.0
-        self._r[0, list(set_inputs)] = 1.0
-        modes = self._modes
-        modes.held_count, modes.late = len(held_surfaces), late
-        for place, surface in enumerate(held_surfaces):
-            self._held[:, place] = surface.input_index, surface.rate_output
-            self._held_sizes[place] = surface.rate_size
+        inputs, n = self._r[0], self._inputs
+        inputs[:n], inputs[n : n + len(values)], inputs[n + len(values) :] = r, values, 0.0
+        if set_inputs:
+            inputs[list(set_inputs)] = 1.0
+        self._modes.held_count, self._modes.late = len(held_inputs), late
+        self._held[: len(held_inputs)] = held_inputs
         if self._parameters[0] is not prepared or not isinstance(prepared, tuple):
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._integration.parameters = array_address(self._parameters[1])
@@ -381,7 +362,7 @@ def _make_contacts(layout: ContactLayout) -> c_structures.ContactsStruct:
     """Return the structure of contacts."""
     tables = {
         "rough": layout.friction_contacts, "poisson": layout.follow_poisson, "resting": layout.resting_states,
-        "sliding": layout.sliding_states, "impacts": layout.impact_count_states, "rates": layout.rate_outputs,
+        "sliding": layout.sliding_states, "impacts": layout.impact_count_states,
     }  # fmt: skip
     arrays = {name: np.array(table, dtype=np.int64) for name, table in tables.items()}
     contacts = c_structures.ContactsStruct(

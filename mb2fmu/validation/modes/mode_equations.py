@@ -22,7 +22,6 @@ from mb2fmu.validation.compiled.compiled_integration_in_modes import (
     ContactLayout,
     EventAssignmentLayout,
     EventRole,
-    HeldSwitchingSurface,
     SwitchKind,
 )
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
@@ -116,6 +115,7 @@ class ModeEquations(NumericEquations):
                 self.frozen.inputs,
                 self.frozen.outputs,
                 (len(e.r), len(e.outputs)),
+                self._count_outputs(len(e.outputs)).rate_indices,
                 self._list_event_settings(),
             )
         return self._mode_steps
@@ -146,30 +146,19 @@ class ModeEquations(NumericEquations):
             sliding_states=self._sliding_states,
             impact_count_states=self._impact_count_states,
             mode_change_state=self._mode_change_state,
-            rate_outputs=counts.rate_indices[self._switch_count :].tolist(),
         )
 
-    def list_held_surfaces(
-        self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
-    ) -> list[HeldSwitchingSurface] | None:
-        """Return what holds in these modes, for C; None if C cannot hold it.
+    def list_held_inputs(self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()) -> list[int] | None:
+        """Return the own inputs that hold something in these modes, for C; None if C cannot find their values.
 
         Beside contacts that rest and closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
         from :meth:`find_blocked_contact_lines`; they have no force.
         """
         n = self._switch_count
         holding_inputs = [i for i in self._list_holding_inputs(x, modes) if i - n not in blocked_lines]
-        if not holding_inputs:
-            return []
-        if holding_inputs[-1] >= n and self.signs:  # signs come first
+        if holding_inputs and holding_inputs[-1] >= n and self.signs:  # signs come first
             return None
-        rate_indices = self._count_outputs(len(self.frozen.equations.outputs)).rate_indices
-        return [
-            HeldSwitchingSurface(i, int(rate_indices[i]), float(self.sizes[i]))
-            if i < n
-            else HeldSwitchingSurface(i, int(rate_indices[i]))
-            for i in holding_inputs
-        ]
+        return holding_inputs
 
     def find_blocked_contact_lines(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -213,10 +202,10 @@ class ModeEquations(NumericEquations):
         compiled = self.mode_steps
         if compiled is None or self._list_contact_and_latch_inputs(x):
             return None
-        held_surfaces = self.list_held_surfaces(x, modes)
-        if held_surfaces is None:
+        held_inputs = self.list_held_inputs(x, modes)
+        if held_inputs is None:
             return None
-        compiled.set_modes(modes.values, r, prepared, self.margin_offset, held_surfaces)
+        compiled.set_modes(modes.values, r, prepared, self.margin_offset, held_inputs)
         return compiled
 
     def _expand_modes(self, modes: Floats) -> Floats:

@@ -151,11 +151,11 @@ class _EventIntegrationLoop:
         if compiled is None:
             return t, y, False
         blocked_lines = self.numeric.find_blocked_contact_lines(t, y[:-1], r, self.prepared, self.modes)
-        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes, blocked_lines)
-        if held_surfaces is None:
+        held_inputs = self.numeric.list_held_inputs(y[:-1], self.modes, blocked_lines)
+        if held_inputs is None:
             return t, y, False
         compiled.set_modes(
-            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_surfaces,
+            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_inputs,
             past_conditions=self.modes.past_conditions,
             set_inputs=[line - self.numeric.contact_line_count for line in blocked_lines],
         )  # fmt: skip

@@ -73,9 +73,7 @@ void hold_contacts(struct modes *m, const struct contacts *c, const double x[])
         const int64_t friction = line - c->count;
         const int64_t contact = friction < 0 ? line : c->rough[friction];
         if (x[c->resting[contact]] > ON && (friction < 0 || fabs(x[c->sliding[friction]]) < ON)) {
-            m->held[m->held_count] = m->switches + line;
-            m->held_rates[m->held_count] = c->rates[line];
-            m->held_sizes[m->held_count++] = 1.0;
+            m->held[m->held_count++] = m->switches + line;
         }
     }
 }
@@ -146,10 +144,11 @@ static int measure_effects(struct equations *e, struct modes *m, const struct co
 {
     const int64_t n = s->n;
     const int64_t n_x = states_of(e);
+    const int64_t *rates = m->rates + m->switches;
     double wanted = 1.0;
     int status = observe_in_modes(e, m, t, x, p, s->x_dot);
     for (int64_t i = 0; i < n; i++) {
-        s->base[i] = m->outputs[c->rates[i]];
+        s->base[i] = m->outputs[rates[i]];
         wanted = fmax(wanted, fabs(s->base[i]));
     }
     memcpy(s->contacts, m->outputs + c->first, (size_t)(QUANTITIES * s->k + SLIP_QUANTITIES * s->f) * sizeof(double));
@@ -160,10 +159,10 @@ static int measure_effects(struct equations *e, struct modes *m, const struct co
         for (int trial = 0; trial < PROBE_TRIALS && !settled && status == OK; trial++) {
             *force = *probe;
             status = observe_in_modes(e, m, t, x, p, m->x_dot);
-            settled = is_comparable(probe, fabs(m->outputs[c->rates[j]] - s->base[j]), wanted);
+            settled = is_comparable(probe, fabs(m->outputs[rates[j]] - s->base[j]), wanted);
         }
         for (int64_t i = 0; i < n; i++) {
-            s->W[i * n + j] = (m->outputs[c->rates[i]] - s->base[i]) / *force;
+            s->W[i * n + j] = (m->outputs[rates[i]] - s->base[i]) / *force;
         }
         for (int64_t i = 0; i < n_x; i++) {
             s->state_effects[i * n + j] = (m->x_dot[i] - s->x_dot[i]) / *force;

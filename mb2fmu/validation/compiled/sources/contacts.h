@@ -18,7 +18,6 @@ struct contacts {
     const int64_t *sliding;   /* states, shape (f,) */
     const int64_t *impacts;   /* states that count impacts, shape (k,); NULL without friction */
     int64_t changes;          /* state that counts changes of modes, with friction */
-    const int64_t *rates;     /* output of each line that a force makes zero, shape (n,) */
 };
 
 /* Writes what holds at the states x to ``m``: contacts that rest, and of these what sticks. */

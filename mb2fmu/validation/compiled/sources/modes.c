@@ -32,7 +32,8 @@ static int observe_held_rates(
 {
     const int status = observe_in_modes(e, m, t, x, p, m->x_dot);
     for (int64_t i = 0; i < m->held_count; i++) {
-        rates[i] = m->outputs[m->held_rates[i]] / m->held_sizes[i];
+        const double size = m->held[i] < m->switches ? m->sizes[m->held[i]] : 1.0;
+        rates[i] = m->outputs[m->rates[m->held[i]]] / size;
     }
     return status;
 }

@@ -16,9 +16,8 @@ struct modes {
     int64_t inputs;       /* of the model: modes follow them among all inputs */
     int64_t first;        /* output: surfaces, limits and rates of all switches follow */
     int64_t held_count;   /* of surfaces that are held */
-    int64_t *held;        /* inputs behind the model's that hold them. Changes, as the next two */
-    int64_t *held_rates;  /* outputs: rates that these make zero */
-    double *held_sizes;   /* of these rates */
+    int64_t *held;        /* inputs behind the model's that hold them. Changes */
+    const int64_t *rates; /* output that each of all that may hold makes zero, in the order of these inputs */
     double *probes;       /* of each input behind the model's, the force that is tried; of signs 1. Changes */
     double *effects;      /* shape (held_count + 2, held_count). Changes */
     int64_t behind;       /* 1: the first step begins at an event. Changes */

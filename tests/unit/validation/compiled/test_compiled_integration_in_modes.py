@@ -51,10 +51,10 @@ def test_margins_agree_at_random_states_and_modes(reference, monkeypatch):
             for switch in numeric.frozen.switches
         ]
         modes = SwitchModes(np.array(values), np.zeros(len(numeric.frozen.events)))
-        held_surfaces = numeric.list_held_surfaces(x, modes)
-        if held_surfaces is None:
+        held_inputs = numeric.list_held_inputs(x, modes)
+        if held_inputs is None:
             continue
-        compiled.set_modes(modes.values, [], prepared, 0.0, held_surfaces)
+        compiled.set_modes(modes.values, [], prepared, 0.0, held_inputs)
         wanted = numeric.margins(t, x, [], prepared, modes)
         assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         wanted = numeric.find_holding_values(t, x, [], prepared, modes)
@@ -180,13 +180,13 @@ def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch
     run = reference_of(make_model())
     held = []
 
-    def list_held_surfaces(self, x, modes, blocked_lines=()):
+    def list_held_inputs(self, x, modes, blocked_lines=()):
         held.append(original(self, x, modes, blocked_lines))
         return held[-1]
 
-    original = ModeEquations.list_held_surfaces
+    original = ModeEquations.list_held_inputs
     with monkeypatch.context() as patch:
-        patch.setattr(ModeEquations, "list_held_surfaces", list_held_surfaces)
+        patch.setattr(ModeEquations, "list_held_inputs", list_held_inputs)
         compiled = integrate(run)
     assert [] in held
     assert max(map(len, held)) == most_held  # in C; where two say the same Python goes on
@@ -202,11 +202,11 @@ def test_margins_of_a_contact_that_a_latch_blocks_agree(monkeypatch):
     t, x, modes = float(reference.trajectory.time[row]), reference.states[row], reference.modes[row]
     blocked_lines = numeric.find_blocked_contact_lines(t, x, [], prepared, modes)
     assert len(blocked_lines) == 2
-    held_surfaces = numeric.list_held_surfaces(x, modes, blocked_lines)
+    held_inputs = numeric.list_held_inputs(x, modes, blocked_lines)
     places = [line - numeric.contact_line_count for line in blocked_lines]
     compiled = numeric.mode_steps
     monkeypatch.setattr(ModeEquations, "mode_steps", None)
-    compiled.set_modes(modes.values, [], prepared, 0.0, held_surfaces, set_inputs=places)
+    compiled.set_modes(modes.values, [], prepared, 0.0, held_inputs, set_inputs=places)
     wanted = numeric.margins(t, x, [], prepared, modes)
     assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 

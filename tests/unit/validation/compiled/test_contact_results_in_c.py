@@ -118,7 +118,7 @@ def find_both_results(reference, seed, *, hit, change):
     if change and not np.any(x[numeric._resting_states] == 1.0):
         return None
     prepared = numeric.prepare(reference.experiment.parameters)
-    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, numeric.list_held_surfaces(x, modes))
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, numeric.list_held_inputs(x, modes))
     wanted = find_results_in_python(numeric, x, prepared, modes, hit=hit, change=change)
     return numeric.mode_steps.find_contact_results(0.0, x, hit=hit, change=change), wanted
 
