@@ -43,6 +43,7 @@ _C_MODULES = (
     "mass_matrix",
     "modes",
     "radau",
+    "sliding",
 )
 _RUNTIME_FILES = (
     *(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"),

@@ -121,9 +121,9 @@ class ModeEquations(NumericEquations):
         return self._mode_steps
 
     def _list_event_settings(self) -> EventAssignmentLayout | None:
-        """Return what events set, for C; None if a sign or a latch can hold."""
+        """Return what events set, for C; None if a latch can hold."""
         frozen = self.frozen
-        if self.signs or frozen.latches:
+        if frozen.latches:
             return None
         return EventAssignmentLayout(
             first_condition=frozen.outputs + 3 * self._switch_count,

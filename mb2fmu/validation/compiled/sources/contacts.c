@@ -68,7 +68,6 @@ static double sense_of(const struct instant *s, int64_t j)
 
 void hold_contacts(struct modes *m, const struct contacts *c, const double x[])
 {
-    m->held_count = 0;
     for (int64_t line = 0; line < c->count + c->frictions; line++) {
         const int64_t friction = line - c->count;
         const int64_t contact = friction < 0 ? line : c->rough[friction];

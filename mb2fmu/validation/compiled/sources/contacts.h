@@ -20,7 +20,7 @@ struct contacts {
     int64_t changes;          /* state that counts changes of modes, with friction */
 };
 
-/* Writes what holds at the states x to ``m``: contacts that rest, and of these what sticks. */
+/* Adds what holds at the states x to the held inputs: contacts that rest, and of these what sticks. */
 void hold_contacts(struct modes *m, const struct contacts *c, const double x[]);
 
 /* Sets the inputs behind the forces in m->r to the results of contacts at this instant; the inputs are without forces,

@@ -1,11 +1,11 @@
 #include "modes.h"
 
 #include "dense.h"
+#include "sliding.h"
 
 #include <math.h>
 #include <string.h>
 
-#define REST_SLIP_TOLERANCE 1e-9
 #define CLOCK_ROUND_OFF 0x1p-49
 #define LEAST_PIVOT 1e-6
 
@@ -62,15 +62,10 @@ static int measure_effect(struct equations *e, struct modes *m, double t, const 
     return status;
 }
 
-/* Sets the holding values, by which all held rates vanish. Where these say nearly the same, it is for others. */
-static int solve_for_holding_values(struct modes *m)
+int solve_for_forces(int64_t n, double effects[], double right[], double scales[])
 {
-    const int64_t n = m->held_count;
-    double *effects = m->effects;
-    double *right = effects + n * n;
-    double *scales = effects + n * n + n;
     if (n == 1) {
-        m->r[m->inputs + m->held[0]] = effects[0] == 0.0 ? 0.0 : -right[0] / effects[0];
+        right[0] = effects[0] == 0.0 ? 0.0 : -right[0] / effects[0];
         return OK;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -92,7 +87,7 @@ static int solve_for_holding_values(struct modes *m)
         if (!(fabs(effects[i * n + i]) > LEAST_PIVOT)) { /* scaled rows are about 1 */
             return UNSOLVED;
         }
-        m->r[m->inputs + m->held[i]] = right[i] / scales[i];
+        right[i] /= scales[i];
     }
     return OK;
 }
@@ -121,7 +116,13 @@ int reference_hold(struct equations *e, struct modes *m, double t, const double 
     if (status != OK) {
         return status;
     }
-    return finite && all_finite(n * n + n, m->effects) ? solve_for_holding_values(m) : UNSOLVED;
+    if (!finite || !all_finite(n * n + n, m->effects) || solve_for_forces(n, m->effects, base, base + n) != OK) {
+        return UNSOLVED;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        m->r[m->inputs + m->held[i]] = base[i];
+    }
+    return OK;
 }
 
 /* As compute_distance_to_next_count of equations_between_events.py. */

@@ -37,6 +37,10 @@ struct modes {
    next one to be tried is set. */
 int is_comparable(double *probe, double change, double wanted);
 
+/* right := the forces f of effects f = -right, with n numbers to work with; ``effects`` changes. UNSOLVED: several say
+   nearly the same. */
+int solve_for_forces(int64_t n, double effects[], double right[], double scales[]);
+
 /* x' and all outputs, these in m->outputs, with the inputs in m->r. */
 int observe_in_modes(
     struct equations *e, struct modes *m, double t, const double x[], const double p[], double x_dot[]);

@@ -1,4 +1,5 @@
-/* What an event does in equations without signs and latches: modes change, events of the model and impacts set states. */
+/* What an event does in equations without latches: modes change, friction holds or slips, events of the model and impacts
+   set states. */
 #ifndef MB2FMU_REFERENCE_SETTLING_H
 #define MB2FMU_REFERENCE_SETTLING_H
 
@@ -30,7 +31,7 @@ struct settling {
     int64_t count;          /* of records */
     double *records;        /* of each: time, switch, event of the model or -1, whether round-off made it; then, before
                                and after, modes, conditions and y */
-    double *spare;          /* shape (2 switches + events + 2 n,), with n numbers of y */
+    double *spare;          /* shape (3 switches + events + 2 n,), with n numbers of y */
 };
 
 /* Settles the event at t, s, whose margins are in ``seen``. UNSOLVED: nothing has changed, others must settle it. */
