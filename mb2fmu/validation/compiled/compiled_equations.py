@@ -139,6 +139,7 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_contact_results.argtypes = [
         pointer, pointer, pointer, double, *[pointer] * 3, ctypes.c_int, ctypes.c_int
     ]  # fmt: skip
+    library.reference_settle.argtypes = [pointer, pointer, double, ctypes.c_int64, pointer]
     library.reference_begin.argtypes = [pointer]
     library.reference_end.argtypes = [pointer]
     library.reference_end.restype = None

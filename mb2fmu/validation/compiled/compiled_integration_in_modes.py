@@ -302,6 +302,14 @@ class CompiledIntegrationInModes:
         first = self._inputs + len(self._values) + contacts.count + contacts.frictions
         return self._r[1, first:].copy() if status == c_structures.STATUS_OK else None
 
+    def settle(self, t: float, x: Floats, switch: int) -> tuple[Floats, Floats, Floats] | None:
+        """Return states, modes and conditions behind the event of a switch at t in s; None where C finds none."""
+        y = np.append(x, 0.0)
+        status = self._equations.library.reference_settle(
+            self._equations.address, ctypes.addressof(self._integration), t, switch, array_address(y)
+        )
+        return (y[:-1], self._values.copy(), self._past.copy()) if status == c_structures.STATUS_OK else None
+
     def integrate(
         self,
         span: tuple[float, float],

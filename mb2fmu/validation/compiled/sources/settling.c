@@ -314,6 +314,13 @@ static int settle(struct solver *s, struct settling *g, double t, int64_t first,
     return UNSOLVED;
 }
 
+int reference_settle(struct equations *e, struct journey *j, double t, int64_t first, double y[])
+{
+    struct solver s = {.e = e, .j = j, .r = j->inputs, .n = states_of(e) + 1, .y = y};
+    int64_t fired = -1;
+    return settle(&s, j->settling, t, first, &fired, j->settling->spare);
+}
+
 static void keep_record(const struct solver *s, struct settling *g, double t, int64_t first, int64_t fired,
     int round_off, const double before[])
 {

@@ -37,4 +37,8 @@ struct settling {
 /* Settles the event at t, s, whose margins are in ``seen``. UNSOLVED: nothing has changed, others must settle it. */
 int settle_event(struct solver *s, struct settling *g, double t);
 
+/* What settles the switch ``first`` at t, s, for one who has found that it is due: y, modes and conditions become those
+   after it. UNSOLVED: others must; they may have changed then. */
+EXPORTED int reference_settle(struct equations *e, struct journey *j, double t, int64_t first, double y[]);
+
 #endif
