@@ -365,7 +365,7 @@ class HybridEquations(ModeEquations):
             for j in self.signs:  # what rests with it is held by all that could
                 if abs(motion.surfaces[j]) <= max(REST_SLIP_TOLERANCE, rest_limits[j]):
                     modes.values[j] = 0.0
-            modes.values[i] = 0.0
+            modes.values[i], slip = 0.0, motion.surfaces[i]
             slipping_state, x = x, self._bring_surfaces_to_rest(t, x, r, prepared, modes)
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
@@ -377,6 +377,8 @@ class HybridEquations(ModeEquations):
                 modes.values[i] = np.sign(values[i] if is_at_rest else motion.surfaces[i])
                 if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.holding_limits[i]:
                     x = slipping_state  # at a dead centre round-off of slip would be an impulse on all that moves
+                    if abs(slip) > REST_SLIP_TOLERANCE:  # a rough integration has stopped before it is at rest
+                        modes.values[i] = np.sign(slip)
         return x
 
     def _bring_surfaces_to_rest(

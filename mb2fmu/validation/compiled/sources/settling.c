@@ -95,6 +95,7 @@ static int is_released_first(const struct modes *m, int64_t i)
 static int try_at_rest(struct solver *s, struct settling *g, double t, int64_t i, double slipping[])
 {
     struct modes *m = s->j->modes;
+    const double slip = surface_of(m, i);
     for (int64_t j = 0; j < m->switches; j++) {
         if (m->kinds[j] == SIGN && fabs(surface_of(m, j)) <= REST_SLIP_TOLERANCE) {
             set_mode(m, g, j, 0.0);
@@ -110,6 +111,9 @@ static int try_at_rest(struct solver *s, struct settling *g, double t, int64_t i
         set_mode(m, g, i, fabs(surface) <= REST_SLIP_TOLERANCE ? released_side(m, i) : copysign(1.0, surface));
         if (is_dead(m, i)) {
             memcpy(s->y, slipping, (size_t)s->n * sizeof(double));
+            if (fabs(slip) > REST_SLIP_TOLERANCE) { /* a rough integration has stopped before it is at rest */
+                set_mode(m, g, i, copysign(1.0, slip));
+            }
         }
     }
     return status;

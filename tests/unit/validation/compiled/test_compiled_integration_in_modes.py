@@ -261,6 +261,22 @@ def test_settling_agrees_at_random_states(settled, seed):
         assert conditions == pytest.approx(wanted[2])
 
 
+@pytest.mark.parametrize(("slip", "side"), [(-3e-7, -1.0), (-3e-10, 1.0)])
+def test_weak_friction_slips_on_to_its_event(slip, side):
+    """A rough integration is a little before the event, and friction could not bring the mass to rest there."""
+    model, *_ = particle(0.0, -1.0, lambda _, v: 60 - sm.Float(1e-6) * sm.sign(v))
+    numeric = reference_of(model).numeric
+    prepared, x = numeric.prepare(()), np.array([0.0, slip])
+    before = SwitchModes(np.array([-1.0]), np.zeros(0))
+    numeric.mode_steps.set_modes(before.values, [], prepared, 0.0)
+    states, values, _ = numeric.mode_steps.settle(0.0, x, 0)
+    after = before.copy()
+    wanted, _ = numeric.settle_modes(0.0, x, [], prepared, after, [0])
+    assert values == after.values == side
+    assert (states == wanted).all()
+    assert (states == x).all()
+
+
 def sampled():
     """A controller samples every 20 ms, a second one every 50 ms, at common instants too."""
     force, slow, count = me.dynamicsymbols("force slow count")
