@@ -169,6 +169,7 @@ class CompiledIntegrationInModes:
         outputs: Number of the model's outputs.
         counts: Numbers of all inputs and of all outputs.
         rate_outputs: Numbers of the outputs that are zero where something holds: of signs, contacts, rows of latches.
+        probes: Forces by which the effect of each of these is measured, 1 of signs; adapted by C, too.
         events: What events set; None: others settle them.
 
     ``sizes`` are read by C wherever they lie: what changes them in place changes margins.
@@ -183,6 +184,7 @@ class CompiledIntegrationInModes:
         outputs: int,
         counts: tuple[int, int],
         rate_outputs: npt.NDArray[np.int64],
+        probes: Floats,
         events: EventAssignmentLayout | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
@@ -193,7 +195,7 @@ class CompiledIntegrationInModes:
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
         most_held = counts[0] - inputs
         self._held, self._rate_outputs = np.zeros(most_held, dtype=np.int64), rate_outputs
-        self._probes = np.ones(most_held)
+        self._probes = probes
         self._effects = np.zeros((most_held + 2) * most_held)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs

@@ -116,6 +116,7 @@ class ModeEquations(NumericEquations):
                 self.frozen.outputs,
                 (len(e.r), len(e.outputs)),
                 self._count_outputs(len(e.outputs)).rate_indices,
+                self._probe_sizes,
                 self._list_event_settings(),
             )
         return self._mode_steps
