@@ -125,7 +125,7 @@ class SwitchModesStruct(ctypes.Structure):
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *_list_c_integer_fields("switches inputs first held_count"),
-        *_list_c_pointer_fields("held held_rates held_sizes probes effects"),
+        *_list_c_pointer_fields("held rates probes effects"),
         *_list_c_integer_fields("behind"),
         *_list_c_pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),
@@ -133,12 +133,23 @@ class SwitchModesStruct(ctypes.Structure):
     ]
 
 
+class ContactsStruct(ctypes.Structure):
+    """``struct contacts``; ``tables`` are the arrays that it points to."""
+
+    tables: Sequence[npt.NDArray[Any]]
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_integer_fields("count frictions sequential first"),
+        *_list_c_pointer_fields("rough poisson resting sliding impacts"),
+        *_list_c_integer_fields("changes"),
+    ]
+
+
 class EventSettlingStruct(ctypes.Structure):
     """``struct settling``."""
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
-        *_list_c_integer_fields("events conditions modes_only"),
-        *_list_c_pointer_fields("begin sets targets"),
+        *_list_c_integer_fields("events conditions knows_impacts"),
+        *_list_c_pointer_fields("contacts roles begin sets targets"),
         ("longest", ctypes.c_double),
         ("instant", ctypes.c_double),
         *_list_c_integer_fields("left"),

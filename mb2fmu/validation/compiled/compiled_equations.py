@@ -33,6 +33,8 @@ _POINTS_PER_CALL = 64  # communication points between two looks at whether the u
 _C_MODULES = (
     "articulated",
     "bodies",
+    "contact_modes",
+    "contacts",
     "dense",
     "dop853",
     "equations",
@@ -41,6 +43,7 @@ _C_MODULES = (
     "mass_matrix",
     "modes",
     "radau",
+    "sliding",
 )
 _RUNTIME_FILES = (
     *(f"{name}.{kind}" for name in _C_MODULES for kind in "ch"),
@@ -133,6 +136,10 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_integrate_in_modes.argtypes = [pointer, pointer, pointer]
     library.reference_margins.argtypes = [pointer, pointer, double, *[pointer] * 4]
     library.reference_hold.argtypes = [pointer, pointer, double, *[pointer] * 3]
+    library.reference_contact_results.argtypes = [
+        pointer, pointer, pointer, double, *[pointer] * 3, ctypes.c_int, ctypes.c_int
+    ]  # fmt: skip
+    library.reference_settle.argtypes = [pointer, pointer, double, ctypes.c_int64, pointer]
     library.reference_begin.argtypes = [pointer]
     library.reference_end.argtypes = [pointer]
     library.reference_end.restype = None

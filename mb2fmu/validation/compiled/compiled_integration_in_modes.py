@@ -1,13 +1,14 @@
 """``CompiledIntegrationInModes``: steps of equations with switches between events, in C.
 
-The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations that hold
-nothing (no friction, contact or latch: samples of a controller) are settled in C, too; whatever C cannot do is left to
-the twin.
+The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations without
+signs and latches (samples of a controller, impacts, contacts that stick and slide) are settled in C, too; whatever C
+cannot do is left to the twin.
 """
 
 from __future__ import annotations
 
 import ctypes
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,42 +25,64 @@ SwitchKind = Literal["sign", "truth", "truth at events", "counter", "clock"]
 _KINDS: tuple[SwitchKind, ...] = ("sign", "truth", "truth at events", "counter", "clock")  # as enum switch_kind
 
 
-@dataclass(frozen=True, slots=True)
-class HeldSwitchingSurface:
-    """A surface that is held: of a sign, a contact or a row of a latch.
-
-    Attributes:
-        input_index: Of what holds it, among the inputs behind the model's.
-        rate_output: Number of the output that it makes zero: the surface's rate, or the second rate of a gap.
-        rate_size: What that output is divided by.
-        probe: Value by which its effect is measured; 0.0: that of a sign, which is 1.
-    """
-
-    input_index: int
-    rate_output: int
-    rate_size: float = 1.0
-    probe: float = 0.0
-
-
 _RECORDS = 256
 """How many events are recorded before they are passed on."""
 
 
+class EventRole(enum.IntFlag):
+    """What an event is, as ``enum event_role``."""
+
+    NONE = 0
+    OF_CONTACT = 1
+    DEFERRED = 2
+    IMPACT = 4
+    FRICTION = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ContactLayout:
+    """Contacts at events, for C; the fields of ``struct contacts``.
+
+    Attributes:
+        is_sequential: Impacts follow one another.
+        first_output: Number of the output that is the first quantity of contacts.
+        friction_contacts: Contact of each friction.
+        follow_poisson: Of each contact: Poisson's law of restitution, else Newton's.
+        resting_states: Of each contact.
+        sliding_states: Of each friction.
+        impact_count_states: Of each contact; none without friction.
+        mode_change_state: What counts changes of modes; -1 without friction.
+    """
+
+    is_sequential: bool
+    first_output: int
+    friction_contacts: Sequence[int]
+    follow_poisson: Sequence[bool]
+    resting_states: Sequence[int]
+    sliding_states: Sequence[int]
+    impact_count_states: Sequence[int]
+    mode_change_state: int
+
+
 @dataclass(frozen=True, slots=True)
 class EventAssignmentLayout:
-    """What events of a model set, for equations without signs and latches.
+    """What events of a model set, for equations without latches.
 
     Attributes:
         first_condition: Number of the output that is the first condition; the values that events set follow these.
         value_counts: How many values each event sets.
         targets: States that the first values of each event set; others are no states.
-        changes_modes_only: C settles no event in which states are set.
+        roles: Of each event.
+        conditions_know_impacts: Whether conditions depend on what impacts bring about at their instant.
+        contacts: None where there are none.
     """
 
     first_condition: int
     value_counts: tuple[int, ...]
     targets: tuple[tuple[int, ...], ...]
-    changes_modes_only: bool = False
+    roles: tuple[EventRole, ...]
+    conditions_know_impacts: bool
+    contacts: ContactLayout | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +168,8 @@ class CompiledIntegrationInModes:
         inputs: Number of the model's inputs.
         outputs: Number of the model's outputs.
         counts: Numbers of all inputs and of all outputs.
+        rate_outputs: Numbers of the outputs that are zero where something holds: of signs, contacts, rows of latches.
+        probes: Forces by which the effect of each of these is measured, 1 of signs; adapted by C, too.
         events: What events set; None: others settle them.
 
     ``sizes`` are read by C wherever they lie: what changes them in place changes margins.
@@ -158,6 +183,8 @@ class CompiledIntegrationInModes:
         inputs: int,
         outputs: int,
         counts: tuple[int, int],
+        rate_outputs: npt.NDArray[np.int64],
+        probes: Floats,
         events: EventAssignmentLayout | None,
     ) -> None:
         self._equations, n = equations, len(kinds)
@@ -167,7 +194,8 @@ class CompiledIntegrationInModes:
         self._x_dot, self._outputs = np.zeros(equations.n_x), np.zeros(counts[1])
         self._time, self._y = np.zeros(2), np.zeros(equations.n_x + 1)
         most_held = counts[0] - inputs
-        self._held, self._held_numbers = np.zeros((2, most_held), dtype=np.int64), np.zeros((2, most_held))
+        self._held, self._rate_outputs = np.zeros(most_held, dtype=np.int64), rate_outputs
+        self._probes = probes
         self._effects = np.zeros((most_held + 2) * most_held)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
@@ -177,8 +205,7 @@ class CompiledIntegrationInModes:
             x_dot=array_address(self._x_dot), outputs=array_address(self._outputs),
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
-            held=array_address(self._held[0]), held_rates=array_address(self._held[1]),
-            held_sizes=array_address(self._held_numbers[0]), probes=array_address(self._held_numbers[1]),
+            held=array_address(self._held), rates=array_address(self._rate_outputs), probes=array_address(self._probes),
             effects=array_address(self._effects),
         )  # fmt: skip
         self._integration = c_structures.TrajectoryIntegrationStruct(
@@ -187,6 +214,7 @@ class CompiledIntegrationInModes:
             modes=ctypes.addressof(self._modes),
         )  # fmt: skip
         self._past, self._records = np.zeros(0), np.zeros((0, 0))
+        self._contacts: c_structures.ContactsStruct | None = None
         self._settling = c_structures.EventSettlingStruct() if events is None else self._set_up_settling(events)
 
     def _set_up_settling(self, events: EventAssignmentLayout) -> c_structures.EventSettlingStruct:
@@ -198,9 +226,12 @@ class CompiledIntegrationInModes:
             sets[k] = len(places)
             targets[begin[k] : begin[k] + len(places)] = places
         self._past, self._records = np.zeros(count), np.zeros((_RECORDS, 4 + 2 * (n + count + n_y)))
-        self._settling_arrays = begin, sets, targets, np.zeros(2 * n + count + 2 * n_y)
+        roles = np.array(events.roles, dtype=np.int64)
+        contacts = self._contacts = _make_contacts(events.contacts) if events.contacts else None
+        self._settling_arrays = begin, sets, targets, roles, np.zeros(3 * n + count + 2 * n_y)
         settling = c_structures.EventSettlingStruct(
-            events=count, conditions=events.first_condition, modes_only=int(events.changes_modes_only),
+            events=count, conditions=events.first_condition, knows_impacts=int(events.conditions_know_impacts),
+            contacts=ctypes.addressof(contacts) if contacts else None, roles=array_address(roles),
             begin=array_address(begin), sets=array_address(sets), targets=array_address(targets),
             values=array_address(self._values), inputs=array_address(self._r[0]),
             past=array_address(self._past), records=array_address(self._records),
@@ -215,7 +246,7 @@ class CompiledIntegrationInModes:
         r: Sequence[float],
         prepared: Sequence[float],
         late: float,
-        held_surfaces: Sequence[HeldSwitchingSurface] = (),
+        held_inputs: Sequence[int] = (),
         past_conditions: Floats | None = None,
         set_inputs: Sequence[int] = (),
     ) -> None:
@@ -227,16 +258,13 @@ class CompiledIntegrationInModes:
         self._values[:] = values
         if past_conditions is not None and len(self._past):
             self._past[:] = past_conditions
-        self._r[0, : self._inputs] = r
-        self._r[0, self._inputs : self._inputs + len(values)] = values
-        self._r[0, self._inputs + len(values) :] = 0.0
-        self._r[0, list(set_inputs)] = 1.0
-        modes = self._modes
-        modes.held_count, modes.late = len(held_surfaces), late
-        for place, surface in enumerate(held_surfaces):
-            self._held[:, place] = surface.input_index, surface.rate_output
-            self._held_numbers[:, place] = surface.rate_size, surface.probe
-        if self._parameters[0] is not prepared:
+        inputs, n = self._r[0], self._inputs
+        inputs[:n], inputs[n : n + len(values)], inputs[n + len(values) :] = r, values, 0.0
+        if set_inputs:
+            inputs[list(set_inputs)] = 1.0
+        self._modes.held_count, self._modes.late = len(held_inputs), late
+        self._held[: len(held_inputs)] = held_inputs
+        if self._parameters[0] is not prepared or not isinstance(prepared, tuple):
             self._parameters = (prepared, np.array(prepared, dtype=np.float64))
         self._integration.parameters = array_address(self._parameters[1])
 
@@ -248,6 +276,41 @@ class CompiledIntegrationInModes:
             array_address(self._parameters[1]), array_address(margins),
         )  # fmt: skip
         return margins if status == c_structures.STATUS_OK else None
+
+    def find_holding_values(self, t: float, x: Floats) -> Floats | None:
+        """Return the values of all inputs behind the model's, with those of what holds; None where C cannot find them.
+
+        t: in s.
+        """
+        x = np.array(x, dtype=np.float64)
+        status = self._equations.library.reference_hold(
+            self._equations.address, ctypes.addressof(self._modes), t, array_address(x), array_address(self._r[0]),
+            array_address(self._parameters[1]),
+        )  # fmt: skip
+        return self._r[1, self._inputs :].copy() if status == c_structures.STATUS_OK else None
+
+    def find_contact_results(self, t: float, x: Floats, *, hit: bool, change: bool) -> Floats | None:
+        """Return the results of contacts at t in s, as ``ContactEquations.impact_unknowns``; None where C finds none.
+
+        ``hit``: there is an impact; ``change``: modes of friction change.
+        """
+        contacts, x = self._contacts, np.array(x, dtype=np.float64)
+        assert contacts is not None
+        self._r[1] = self._r[0]
+        status = self._equations.library.reference_contact_results(
+            self._equations.address, ctypes.addressof(self._modes), ctypes.addressof(contacts), t, array_address(x),
+            array_address(self._r[0]), array_address(self._parameters[1]), hit, change,
+        )  # fmt: skip
+        first = self._inputs + len(self._values) + contacts.count + contacts.frictions
+        return self._r[1, first:].copy() if status == c_structures.STATUS_OK else None
+
+    def settle(self, t: float, x: Floats, switch: int) -> tuple[Floats, Floats, Floats] | None:
+        """Return states, modes and conditions behind the event of a switch at t in s; None where C finds none."""
+        y = np.append(x, 0.0)
+        status = self._equations.library.reference_settle(
+            self._equations.address, ctypes.addressof(self._integration), t, switch, array_address(y)
+        )
+        return (y[:-1], self._values.copy(), self._past.copy()) if status == c_structures.STATUS_OK else None
 
     def integrate(
         self,
@@ -303,3 +366,19 @@ class CompiledIntegrationInModes:
             records[:, 0].tolist(), switches, fired, records[:, 3] != 0.0,
             sides[..., :n], sides[..., n : n + count], sides[..., n + count :],
         )  # fmt: skip
+
+
+def _make_contacts(layout: ContactLayout) -> c_structures.ContactsStruct:
+    """Return the structure of contacts."""
+    tables = {
+        "rough": layout.friction_contacts, "poisson": layout.follow_poisson, "resting": layout.resting_states,
+        "sliding": layout.sliding_states, "impacts": layout.impact_count_states,
+    }  # fmt: skip
+    arrays = {name: np.array(table, dtype=np.int64) for name, table in tables.items()}
+    contacts = c_structures.ContactsStruct(
+        count=len(layout.resting_states), frictions=len(layout.sliding_states), sequential=int(layout.is_sequential),
+        first=layout.first_output, changes=layout.mode_change_state,
+        **{name: array_address(array) for name, array in arrays.items()},
+    )  # fmt: skip
+    contacts.tables = tuple(arrays.values())
+    return contacts

@@ -48,23 +48,18 @@ class HybridEquations(ModeEquations):
         frozen: The equations between events.
         typical: Magnitude of each coordinate, then of each speed.
 
-    ``margin_offset`` is what all margins are larger by: events are late by that over the rate of the margin.
     ``start_events_done``: what is at 0 s is behind what ``every`` and ``once`` set there.
     """
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         super().__init__(frozen, typical)
         self._fixed_modes: SwitchModes | None = None
-        self.margin_offset, self.start_events_done = 0.0, False
+        self.start_events_done = False
         self.switch_names = list_switch_names(frozen)
         self._counters = [i for i, switch in enumerate(frozen.switches) if switch.kind == "integer"]
         self._are_set_at_events = np.array(
             [switch.kind == "truth" and switch.changes_only_at_events for switch in frozen.switches], dtype=np.bool_
         )
-        places = {symbol: i for i, symbol in enumerate(frozen.equations.states)}
-        if frozen.contacts and frozen.contacts.mode_change_count:
-            self._counts = [places[contact.impact_count] for contact in frozen.contacts.each]
-            self._changes = places[frozen.contacts.mode_change_count]
 
     def surfaces(self, t: float, x: Sequence[float], r: Sequence[float], parameters: Sequence[float]) -> Floats:
         """Return switching functions over their sizes; where signs slip and closed contacts are held.
@@ -227,9 +222,12 @@ class HybridEquations(ModeEquations):
 
     def margins(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes) -> Floats:
         """Return margins, positive where modes are right, one per switch."""
-        return self._compute_margins(
-            self.evaluate_with_holding_values(t, x, r, prepared, modes), t, x, r, prepared, modes
-        )
+        compiled = self.set_modes_in_c(x, r, prepared, modes)
+        margins = compiled.compute_margins(t, x) if compiled else None
+        if margins is None:
+            held = self.evaluate_with_holding_values(t, x, r, prepared, modes)
+            margins = self._compute_margins(held, t, x, r, prepared, modes)
+        return margins
 
     def _compute_margins(
         self, held: tuple[InstantMotionInModes, Floats], t: float, x: Floats, r: Sequence[float],
@@ -367,7 +365,7 @@ class HybridEquations(ModeEquations):
             for j in self.signs:  # what rests with it is held by all that could
                 if abs(motion.surfaces[j]) <= max(REST_SLIP_TOLERANCE, rest_limits[j]):
                     modes.values[j] = 0.0
-            modes.values[i] = 0.0
+            modes.values[i], slip = 0.0, motion.surfaces[i]
             slipping_state, x = x, self._bring_surfaces_to_rest(t, x, r, prepared, modes)
             motion, values = self.evaluate_with_holding_values(t, x, r, prepared, modes)
             values = self._compute_driven_holding_values(motion, values, rest_limits)
@@ -379,6 +377,8 @@ class HybridEquations(ModeEquations):
                 modes.values[i] = np.sign(values[i] if is_at_rest else motion.surfaces[i])
                 if abs(values[i]) > _DEAD_SIGN_FACTOR * motion.holding_limits[i]:
                     x = slipping_state  # at a dead centre round-off of slip would be an impulse on all that moves
+                    if abs(slip) > REST_SLIP_TOLERANCE:  # a rough integration has stopped before it is at rest
+                        modes.values[i] = np.sign(slip)
         return x
 
     def _bring_surfaces_to_rest(
@@ -508,7 +508,7 @@ class HybridEquations(ModeEquations):
         if not self._friction_contact_indices:
             impulses, resting_after = solve_impact_impulses(contacts, W, contact_rows)
             return np.concatenate([impulses, resting_after, self._expand_speed_jumps(state_effects @ impulses)])
-        counts = [sum(x[place] for place in self._counts), x[self._changes]]
+        counts = [sum(x[place] for place in self._impact_count_states), x[self._mode_change_state]]
         has_impact, has_mode_change = (
             self._is_event_due(held, modes, *prefix_and_count)
             for prefix_and_count in zip(("impact of ", "friction of "), counts, strict=True)

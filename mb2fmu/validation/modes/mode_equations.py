@@ -14,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ValidationError
+from mb2fmu.mechanics.equations.contact_equations import ContactEquations
+from mb2fmu.mechanics.equations.event_definitions import EventDefinition
 from mb2fmu.model.quantity_declarations import MODE_THRESHOLD
 from mb2fmu.validation.compiled.compiled_integration_in_modes import (
     CompiledIntegrationInModes,
+    ContactLayout,
     EventAssignmentLayout,
-    HeldSwitchingSurface,
+    EventRole,
     SwitchKind,
 )
 from mb2fmu.validation.modes.contact_friction_modes import list_friction_contacts
@@ -61,13 +64,15 @@ class ModeEquations(NumericEquations):
 
     ``sizes`` are what surfaces are divided by: what counts as nothing is a part of them; 1 of what steps. ``signs``
     are the numbers of the switches that may hold; ``event_targets`` the states that each event sets;
-    ``contact_line_count`` how many normals and tangents contacts have.
+    ``contact_line_count`` how many normals and tangents contacts have. ``margin_offset`` is what all margins are larger
+    by: events are late by that over the rate of the margin.
     """
 
     has_modes = True
 
     def __init__(self, frozen: EquationsBetweenEvents, typical: Sequence[float] | None = None) -> None:
         self.frozen = frozen
+        self.margin_offset = 0.0
         self._output_counts: ModeMotionOutputLayout | None = None
         self._switch_count = len(frozen.switches)
         self.sizes = np.ones(self._switch_count)
@@ -89,6 +94,11 @@ class ModeEquations(NumericEquations):
         ]
         self._resting_states = [places[c.resting] for c in frozen.contacts.each] if frozen.contacts else []
         self._sliding_states = [places[f.sliding] for f in frozen.contacts.frictions] if frozen.contacts else []
+        self._impact_count_states: list[int] = []
+        self._mode_change_state = -1
+        if frozen.contacts and frozen.contacts.mode_change_count:
+            self._impact_count_states = [places[contact.impact_count] for contact in frozen.contacts.each]
+            self._mode_change_state = places[frozen.contacts.mode_change_count]
         self._latch_states = [places[symbol] for symbol in frozen.latches.engaged_states] if frozen.latches else []
 
     @property
@@ -105,43 +115,51 @@ class ModeEquations(NumericEquations):
                 self.frozen.inputs,
                 self.frozen.outputs,
                 (len(e.r), len(e.outputs)),
+                self._count_outputs(len(e.outputs)).rate_indices,
+                self._probe_sizes,
                 self._list_event_settings(),
             )
         return self._mode_steps
 
     def _list_event_settings(self) -> EventAssignmentLayout | None:
-        """Return what events set, for C; None if a sign or a latch can hold, or if a condition depends on impacts.
-
-        What contacts do at events is found by trying forces: of theirs C settles those in which only modes change.
-        """
+        """Return what events set, for C; None if a latch can hold."""
         frozen = self.frozen
-        if self.signs or frozen.latches or (frozen.contacts and frozen.conditions_know_impacts):
+        if frozen.latches:
             return None
-        first_condition = frozen.outputs + 3 * self._switch_count
-        counts, targets = tuple(len(event.settings) for event in frozen.events), tuple(map(tuple, self.event_targets))
-        return EventAssignmentLayout(first_condition, counts, targets, changes_modes_only=bool(frozen.contacts))
+        return EventAssignmentLayout(
+            first_condition=frozen.outputs + 3 * self._switch_count,
+            value_counts=tuple(len(event.settings) for event in frozen.events),
+            targets=tuple(map(tuple, self.event_targets)),
+            roles=tuple(map(_find_event_role, frozen.events)),
+            conditions_know_impacts=frozen.conditions_know_impacts,
+            contacts=self._lay_out_contacts(frozen.contacts) if frozen.contacts else None,
+        )
 
-    def list_held_surfaces(
-        self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()
-    ) -> list[HeldSwitchingSurface] | None:
-        """Return what holds in these modes, for C; None if C cannot hold it.
+    def _lay_out_contacts(self, contacts: ContactEquations) -> ContactLayout:
+        """Return where C finds contacts."""
+        counts = self._count_outputs(len(self.frozen.equations.outputs))
+        return ContactLayout(
+            is_sequential=contacts.order == "sequential",
+            first_output=counts.first_contact_output,
+            friction_contacts=self._friction_contact_indices,
+            follow_poisson=[contact.law == "poisson" for contact in contacts.each],
+            resting_states=self._resting_states,
+            sliding_states=self._sliding_states,
+            impact_count_states=self._impact_count_states,
+            mode_change_state=self._mode_change_state,
+        )
+
+    def list_held_inputs(self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()) -> list[int] | None:
+        """Return the own inputs that hold something in these modes, for C; None if C cannot find their values.
 
         Beside contacts that rest and closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
         from :meth:`find_blocked_contact_lines`; they have no force.
         """
         n = self._switch_count
         holding_inputs = [i for i in self._list_holding_inputs(x, modes) if i - n not in blocked_lines]
-        if not holding_inputs:
-            return []
-        if holding_inputs[-1] >= n and self.signs:  # signs come first
+        if holding_inputs and holding_inputs[-1] >= n and self.signs:  # signs come first
             return None
-        rate_indices = self._count_outputs(len(self.frozen.equations.outputs)).rate_indices
-        return [
-            HeldSwitchingSurface(i, int(rate_indices[i]), float(self.sizes[i]))
-            if i < n
-            else HeldSwitchingSurface(i, int(rate_indices[i]), probe=float(self._probe_sizes[i]))
-            for i in holding_inputs
-        ]
+        return holding_inputs
 
     def find_blocked_contact_lines(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
@@ -167,12 +185,29 @@ class ModeEquations(NumericEquations):
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
     ) -> tuple[Floats, float]:
         """Return state derivative and power for given modes."""
-        holding_inputs = self._list_holding_inputs(x, modes)
-        if not holding_inputs:
-            return super().x_dot(t, x, [*r, *self._expand_modes(modes.values).tolist()], prepared)
         values = self._expand_modes(modes.values)
-        values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
+        holding_inputs = self._list_holding_inputs(x, modes)
+        if holding_inputs:
+            compiled = self.set_modes_in_c(x, r, prepared, modes)
+            values_of_c = compiled.find_holding_values(t, x) if compiled else None
+            if values_of_c is None:
+                values[holding_inputs] = self._solve_holding_values(t, x, r, prepared, modes, holding_inputs)
+            else:
+                values = values_of_c
         return super().x_dot(t, x, [*r, *values.tolist()], prepared)
+
+    def set_modes_in_c(
+        self, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> CompiledIntegrationInModes | None:
+        """Return compiled equations in these modes; None where C cannot find what holds them."""
+        compiled = self.mode_steps
+        if compiled is None or self._list_contact_and_latch_inputs(x):
+            return None
+        held_inputs = self.list_held_inputs(x, modes)
+        if held_inputs is None:
+            return None
+        compiled.set_modes(modes.values, r, prepared, self.margin_offset, held_inputs)
+        return compiled
 
     def _expand_modes(self, modes: Floats) -> Floats:
         """Return values of all own inputs: modes, and no forces, impulses and jumps of contacts and latches."""
@@ -238,6 +273,10 @@ class ModeEquations(NumericEquations):
         """Return the values of all own inputs, with those of what holds."""
         holding_inputs = self._list_holding_inputs(x, modes)
         values = self._expand_modes(modes.values)
+        compiled = self.set_modes_in_c(x, r, prepared, modes) if holding_inputs else None
+        values_of_c = compiled.find_holding_values(t, x) if compiled else None
+        if values_of_c is not None:
+            return values_of_c
         if holding_inputs:
             pinning_inputs = self._list_contact_and_latch_inputs(x)
             measured_inputs = sorted({*holding_inputs, *pinning_inputs})
@@ -433,3 +472,13 @@ def _select_square(B: Floats, inputs: Sequence[int], selected: Sequence[int]) ->
         return B
     places = np.array([inputs.index(i) for i in selected])
     return np.asarray(B[places[:, None], places])
+
+
+def _find_event_role(event: EventDefinition) -> EventRole:
+    """Return what C knows an event as."""
+    if not event.is_contact_or_latch_event:
+        return EventRole.NONE
+    role = EventRole.OF_CONTACT | (EventRole.DEFERRED if event.is_deferred else EventRole.NONE)
+    if event.name.startswith("impact of "):
+        role |= EventRole.IMPACT
+    return role | (EventRole.FRICTION if event.name.startswith("friction of ") else EventRole.NONE)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mb2fmu.first_crossing_search import find_first_crossing
 from mb2fmu.validation.compiled.compiled_integration_in_modes import CompiledEventLog, CompiledEventSettlingLimits
 from mb2fmu.validation.evaluation_plans.event_iteration_errors import make_alternating_switches_error
+from mb2fmu.validation.modes.event_names import format_event_name
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, LocatedEvent
 from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference.smooth_integration import (
@@ -150,11 +151,11 @@ class _EventIntegrationLoop:
         if compiled is None:
             return t, y, False
         blocked_lines = self.numeric.find_blocked_contact_lines(t, y[:-1], r, self.prepared, self.modes)
-        held_surfaces = self.numeric.list_held_surfaces(y[:-1], self.modes, blocked_lines)
-        if held_surfaces is None:
+        held_inputs = self.numeric.list_held_inputs(y[:-1], self.modes, blocked_lines)
+        if held_inputs is None:
             return t, y, False
         compiled.set_modes(
-            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_surfaces,
+            self.modes.values, r, self.prepared, self.numeric.margin_offset, held_inputs,
             past_conditions=self.modes.past_conditions,
             set_inputs=[line - self.numeric.contact_line_count for line in blocked_lines],
         )  # fmt: skip
@@ -415,12 +416,21 @@ class _EventIntegrationLoop:
             sides = SwitchModes(modes[0], conditions[0]), SwitchModes(modes[1], conditions[1])
             self._event_log.events.append(
                 LocatedEvent(
-                    events.times[k], self._name_event(events.fired[k], switch) if name is None else name,
+                    events.times[k],
+                    self._name_event(events.fired[k], switch, events.y[k, :, :-1]) if name is None else name,
                     before[k], after[k], sets_state[k], switch < 0, switch, self.number, sides, events.y[k],
                     round_off[k],
                 )
             )  # fmt: skip
 
-    def _name_event(self, fired: int, switch: int) -> str:
-        """Return the name of the model's event that happened, if any did, else of the switch."""
-        return self.numeric.frozen.events[fired].name if fired >= 0 else self.numeric.switch_names[switch]
+    def _name_event(self, fired: int, switch: int, states: Floats) -> str:
+        """Return the name of an event that C has settled.
+
+        Args:
+            fired: Number of the first of the model's events that happened; -1: none.
+            switch: Number of what came first.
+            states: Before and after it, shape (2, n_x).
+        """
+        frozen = self.numeric.frozen
+        name = frozen.events[fired].name if fired >= 0 else ""
+        return format_event_name(frozen, (states[0], states[1]), name, self.numeric.switch_names[switch])

@@ -1,30 +1,28 @@
 #include "modes.h"
 
 #include "dense.h"
+#include "sliding.h"
 
 #include <math.h>
 #include <string.h>
 
-#define REST_SLIP_TOLERANCE 1e-9
 #define CLOCK_ROUND_OFF 0x1p-49
-#define PROBE_TRIALS 3
 #define LEAST_PIVOT 1e-6
 
-static int observe(struct equations *e, struct modes *m, double t, const double x[], const double p[])
+int observe_in_modes(
+    struct equations *e, struct modes *m, double t, const double x[], const double p[], double x_dot[])
 {
     double power = 0.0;
-    struct motion motion = {NULL, m->x_dot, &power, NULL, m->outputs, NULL};
+    struct motion motion = {NULL, x_dot, &power, NULL, m->outputs, NULL};
     return reference_motion(e, t, x, m->r, p, &motion);
 }
 
-/* Whether a contact's force changes its rate by about as much as there is: so little is lost to round-off. Else the next
-   trial is set. */
-static int is_comparable(double *probe, double change, double wanted)
+int is_comparable(double *probe, double change, double wanted)
 {
-    if (!(change > 0.0) || (0.1 * wanted <= change && change <= 100.0 * wanted)) {
+    if ((0.1 * wanted <= change && change <= 100.0 * wanted) || (change == 0.0 && *probe >= 1.0)) {
         return 1;
     }
-    *probe *= wanted / change;
+    *probe = change > 0.0 ? *probe * wanted / change : 1.0;
     return 0;
 }
 
@@ -32,9 +30,10 @@ static int is_comparable(double *probe, double change, double wanted)
 static int observe_held_rates(
     struct equations *e, struct modes *m, double t, const double x[], const double p[], double rates[])
 {
-    const int status = observe(e, m, t, x, p);
+    const int status = observe_in_modes(e, m, t, x, p, m->x_dot);
     for (int64_t i = 0; i < m->held_count; i++) {
-        rates[i] = m->outputs[m->held_rates[i]] / m->held_sizes[i];
+        const double size = m->held[i] < m->switches ? m->sizes[m->held[i]] : 1.0;
+        rates[i] = m->outputs[m->rates[m->held[i]]] / size;
     }
     return status;
 }
@@ -47,11 +46,12 @@ static int measure_effect(struct equations *e, struct modes *m, double t, const 
     const double *base = m->effects + n * n;
     double *rates = m->effects + n * n + n;
     double *value = m->r + m->inputs + m->held[j];
+    double *probe = m->probes + m->held[j];
     int status = OK;
     for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
-        *value = m->probes[j] == 0.0 ? 1.0 : m->probes[j];
+        *value = *probe;
         status = observe_held_rates(e, m, t, x, p, rates);
-        if (m->probes[j] == 0.0 || is_comparable(&m->probes[j], fabs(rates[j] - base[j]), wanted)) {
+        if (m->held[j] < m->switches || is_comparable(probe, fabs(rates[j] - base[j]), wanted)) {
             break;
         }
     }
@@ -62,15 +62,10 @@ static int measure_effect(struct equations *e, struct modes *m, double t, const 
     return status;
 }
 
-/* Sets the holding values, by which all held rates vanish. Where these say nearly the same, it is for others. */
-static int solve_for_holding_values(struct modes *m)
+int solve_for_forces(int64_t n, double effects[], double right[], double scales[])
 {
-    const int64_t n = m->held_count;
-    double *effects = m->effects;
-    double *right = effects + n * n;
-    double *scales = effects + n * n + n;
     if (n == 1) {
-        m->r[m->inputs + m->held[0]] = effects[0] == 0.0 ? 0.0 : -right[0] / effects[0];
+        right[0] = effects[0] == 0.0 ? 0.0 : -right[0] / effects[0];
         return OK;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -92,7 +87,7 @@ static int solve_for_holding_values(struct modes *m)
         if (!(fabs(effects[i * n + i]) > LEAST_PIVOT)) { /* scaled rows are about 1 */
             return UNSOLVED;
         }
-        m->r[m->inputs + m->held[i]] = right[i] / scales[i];
+        right[i] /= scales[i];
     }
     return OK;
 }
@@ -121,7 +116,13 @@ int reference_hold(struct equations *e, struct modes *m, double t, const double 
     if (status != OK) {
         return status;
     }
-    return finite && all_finite(n * n + n, m->effects) ? solve_for_holding_values(m) : UNSOLVED;
+    if (!finite || !all_finite(n * n + n, m->effects) || solve_for_forces(n, m->effects, base, base + n) != OK) {
+        return UNSOLVED;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        m->r[m->inputs + m->held[i]] = base[i];
+    }
+    return OK;
 }
 
 /* As compute_distance_to_next_count of equations_between_events.py. */
@@ -138,7 +139,7 @@ int reference_margins(struct equations *e, struct modes *m, double t, const doub
     const double p[], double margins[])
 {
     int status = reference_hold(e, m, t, x, r, p);
-    status = status == OK ? observe(e, m, t, x, p) : status;
+    status = status == OK ? observe_in_modes(e, m, t, x, p, m->x_dot) : status;
     for (int64_t i = 0; i < m->switches && status == OK; i++) {
         const double at = m->outputs[m->first + i] / m->sizes[i];
         const double mode = m->values[i];

@@ -7,6 +7,8 @@
 
 #include "equations.h"
 
+#define PROBE_TRIALS 3
+
 enum switch_kind { SIGN = 0, TRUTH = 1, TRUTH_AT_EVENTS = 2, COUNTER = 3, CLOCK = 4 };
 
 struct modes {
@@ -14,10 +16,9 @@ struct modes {
     int64_t inputs;       /* of the model: modes follow them among all inputs */
     int64_t first;        /* output: surfaces, limits and rates of all switches follow */
     int64_t held_count;   /* of surfaces that are held */
-    const int64_t *held;  /* inputs behind the model's that hold them */
-    const int64_t *held_rates; /* outputs: rates that these make zero */
-    const double *held_sizes; /* of these rates */
-    double *probes;       /* values that are tried; 0: a sign's, which is 1. Changes */
+    int64_t *held;        /* inputs behind the model's that hold them. Changes */
+    const int64_t *rates; /* output that each of all that may hold makes zero, in the order of these inputs */
+    double *probes;       /* of each input behind the model's, the force that is tried; of signs 1. Changes */
     double *effects;      /* shape (held_count + 2, held_count). Changes */
     int64_t behind;       /* 1: the first step begins at an event. Changes */
     const int64_t *kinds; /* shape (switches,) */
@@ -31,6 +32,18 @@ struct modes {
     double *limits;
     double *seen;         /* shape (4, switches): margins around an event */
 };
+
+/* Whether a force changes its rate by about as much as there is (``wanted``): so little is lost to round-off. Else the
+   next one to be tried is set. */
+int is_comparable(double *probe, double change, double wanted);
+
+/* right := the forces f of effects f = -right, with n numbers to work with; ``effects`` changes. UNSOLVED: several say
+   nearly the same. */
+int solve_for_forces(int64_t n, double effects[], double right[], double scales[]);
+
+/* x' and all outputs, these in m->outputs, with the inputs in m->r. */
+int observe_in_modes(
+    struct equations *e, struct modes *m, double t, const double x[], const double p[], double x_dot[]);
 
 /* Sets m->r to the inputs r with the holding values. UNSOLVED: it is for others to find it. */
 EXPORTED int reference_hold(

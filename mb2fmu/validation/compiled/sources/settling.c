@@ -1,10 +1,11 @@
 #include "settling.h"
 
+#include "sliding.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define REST_SLIP_TOLERANCE 1e-9
 #define NEAR_SURFACE 1e-9
 #define HELD_AT_ZERO 1e-12
 #define MAX_MODE_CHANGES 50
@@ -53,15 +54,120 @@ static void set_mode(const struct modes *m, struct settling *g, int64_t i, doubl
     g->inputs[m->inputs + i] = value;
 }
 
-/* Changes a mode; the outputs are those of this instant. */
-static void change_mode(const struct modes *m, struct settling *g, int64_t i)
+/* Lists what holds. UNSOLVED: signs beside contacts that rest, which others must find. */
+static int list_held(const struct solver *s, const struct settling *g)
 {
+    struct modes *m = s->j->modes;
+    int64_t signs = 0;
+    m->held_count = 0;
+    for (int64_t i = 0; i < m->switches; i++) {
+        signs += m->kinds[i] == SIGN;
+        if (m->kinds[i] == SIGN && g->values[i] == 0.0) {
+            m->held[m->held_count++] = i;
+        }
+    }
+    const int64_t held_signs = m->held_count;
+    if (g->contacts) {
+        hold_contacts(m, g->contacts, s->y);
+    }
+    return signs && m->held_count > held_signs ? UNSOLVED : OK;
+}
+
+static int find_margins(const struct solver *s, const struct settling *g, double t)
+{
+    struct modes *m = s->j->modes;
+    const int status = list_held(s, g);
+    return status == OK ? reference_margins(s->e, m, t, s->y, g->inputs, s->j->parameters, m->margins) : status;
+}
+
+/* Whether a sign is held by more than it can, and no other one by more still. */
+static int is_released_first(const struct modes *m, int64_t i)
+{
+    const double excess = excess_of(m, i);
+    int first = excess > 0.0;
+    for (int64_t j = 0; j < m->held_count; j++) {
+        first &= excess_of(m, m->held[j]) <= excess;
+    }
+    return first;
+}
+
+/* A sign comes to rest, and what rests with it, by an impulse; if that is too much for it, it slips on. */
+static int try_at_rest(struct solver *s, struct settling *g, double t, int64_t i, double slipping[])
+{
+    struct modes *m = s->j->modes;
+    const double slip = surface_of(m, i);
+    for (int64_t j = 0; j < m->switches; j++) {
+        if (m->kinds[j] == SIGN && fabs(surface_of(m, j)) <= REST_SLIP_TOLERANCE) {
+            set_mode(m, g, j, 0.0);
+        }
+    }
+    set_mode(m, g, i, 0.0);
+    memcpy(slipping, s->y, (size_t)s->n * sizeof(double));
+    int status = list_held(s, g);
+    status = status == OK ? stop_held_slips(s->e, m, t, s->y, g->inputs, s->j->parameters) : status;
+    status = status == OK ? find_margins(s, g, t) : status;
+    if (status == OK && is_released_first(m, i)) {
+        const double surface = surface_of(m, i);
+        set_mode(m, g, i, fabs(surface) <= REST_SLIP_TOLERANCE ? released_side(m, i) : copysign(1.0, surface));
+        if (is_dead(m, i)) {
+            memcpy(s->y, slipping, (size_t)s->n * sizeof(double));
+            if (fabs(slip) > REST_SLIP_TOLERANCE) { /* a rough integration has stopped before it is at rest */
+                set_mode(m, g, i, copysign(1.0, slip));
+            }
+        }
+    }
+    return status;
+}
+
+/* Changes a mode; the outputs are those of this instant. */
+static int change_mode(struct solver *s, struct settling *g, double t, int64_t i, double spare[])
+{
+    struct modes *m = s->j->modes;
     const double mode = g->values[i];
-    if (m->kinds[i] == COUNTER || m->kinds[i] == CLOCK) {
-        set_mode(m, g, i, m->outputs[m->first + i] / m->sizes[i] > mode + 0.5 ? mode + 1.0 : mode - 1.0);
+    if (m->kinds[i] == SIGN && mode != 0.0) {
+        return try_at_rest(s, g, t, i, spare);
+    }
+    if (m->kinds[i] == SIGN) {
+        set_mode(m, g, i, released_side(m, i));
+    } else if (m->kinds[i] == COUNTER || m->kinds[i] == CLOCK) {
+        set_mode(m, g, i, surface_of(m, i) > mode + 0.5 ? mode + 1.0 : mode - 1.0);
     } else {
         set_mode(m, g, i, 1.0 - mode);
     }
+    return OK;
+}
+
+/* A sign that was changed and not held again, and is driven back; -1: there is none. */
+static int64_t find_reversed_slip(const struct modes *m, const double at_surface[], const double held_again[])
+{
+    for (int64_t i = 0; i < m->switches; i++) {
+        if (m->kinds[i] == SIGN && at_surface[i] != 0.0 && held_again[i] == 0.0 && m->values[i] != 0.0 &&
+            slips_backwards(m, i)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Makes signs slip to the side on which an event has set their surface. */
+static int release_moved_signs(const struct solver *s, struct settling *g, double t)
+{
+    struct modes *m = s->j->modes;
+    int64_t signs = 0;
+    for (int64_t i = 0; i < m->switches; i++) {
+        signs += m->kinds[i] == SIGN;
+    }
+    if (signs == 0) {
+        return OK;
+    }
+    memcpy(m->r, g->inputs, (size_t)s->e->n_r * sizeof(double));
+    const int status = observe_in_modes(s->e, m, t, s->y, s->j->parameters, m->x_dot);
+    for (int64_t i = 0; i < m->switches && status == OK; i++) {
+        if (m->kinds[i] == SIGN && fabs(surface_of(m, i)) > REST_SLIP_TOLERANCE) {
+            set_mode(m, g, i, copysign(1.0, surface_of(m, i)));
+        }
+    }
+    return status;
 }
 
 /* The switch that is farthest from being right; -1: all are. */
@@ -76,19 +182,61 @@ static int64_t find_contradicted(const struct modes *m, const double at_surface[
     return worst;
 }
 
-/* Sets what the model's events set that happen now, by the outputs; ``fired``: the first of them if it is still -1.
-   Returns whether any happened; -1: two of them set a state to different values, or others must find what they set. */
+/* Whether an event with these roles happens by the outputs, with a number above its last one. */
+static int happens(const struct modes *m, const struct settling *g, int64_t roles, double least)
+{
+    const double *conditions = m->outputs + g->conditions;
+    for (int64_t k = 0; k < g->events; k++) {
+        if ((g->roles[k] & roles) == roles && conditions[k] > fmax(g->past[k], least)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Makes the outputs those with the results of contacts at this instant, if any event happens. */
+static int observe_impacts(const struct solver *s, const struct settling *g, double t)
+{
+    struct modes *m = s->j->modes;
+    const struct contacts *c = g->contacts;
+    double impacts = 0.0;
+    if (!c || !(g->knows_impacts || happens(m, g, 0, -INFINITY))) {
+        return OK;
+    }
+    for (int64_t i = 0; i < c->count && c->frictions; i++) {
+        impacts += s->y[c->impacts[i]];
+    }
+    const int hit = happens(m, g, IMPACT, impacts + 0.5);
+    const int change = c->frictions && happens(m, g, FRICTION, s->y[c->changes] + 0.5);
+    const int status =
+        reference_contact_results(s->e, m, c, t, s->y, g->inputs, s->j->parameters, hit, change);
+    return status == OK ? observe_in_modes(s->e, m, t, s->y, s->j->parameters, m->x_dot) : status;
+}
+
+/* Makes impacts wait for the model's own events at this instant. */
+static void defer_impacts(const struct modes *m, const struct settling *g)
+{
+    double *conditions = m->outputs + g->conditions;
+    int own = 0;
+    for (int64_t k = 0; k < g->events; k++) {
+        own |= !(g->roles[k] & OF_CONTACT) && conditions[k] > g->past[k];
+    }
+    for (int64_t k = 0; k < g->events && own; k++) {
+        conditions[k] = g->roles[k] & DEFERRED ? g->past[k] : conditions[k];
+    }
+}
+
+/* Sets what the events set that happen now, by the outputs; ``fired``: the first of them if it is still -1. Returns
+   whether any happened; -1: two of them set a state to different values. */
 static int fire_events(const struct modes *m, struct settling *g, double y[], double set[], int64_t *fired)
 {
     const double *conditions = m->outputs + g->conditions;
     const double *values = conditions + g->events;
     int any = 0;
+    defer_impacts(m, g);
     for (int64_t k = 0; k < g->events; k++) {
         if (!(conditions[k] > g->past[k])) {
             continue;
-        }
-        if (g->modes_only) {
-            return -1;
         }
         *fired = *fired < 0 ? k : *fired;
         any = 1;
@@ -128,30 +276,53 @@ static int add_work(struct solver *s, struct settling *g, double t, const double
     return OK;
 }
 
-/* As settle_modes of hybrid_equations.py, without signs and latches. */
+/* The model's events and impacts that happen now, and what signs do then. Returns whether any happened; -1: others must
+   find what they do. */
+static int let_events_happen(struct solver *s, struct settling *g, double t, int64_t *fired, double set[])
+{
+    memset(set, 0, (size_t)s->n * sizeof(double));
+    if (observe_impacts(s, g, t) != OK) {
+        return -1;
+    }
+    const int fires = fire_events(s->j->modes, g, s->y, set, fired);
+    return fires > 0 && release_moved_signs(s, g, t) != OK ? -1 : fires;
+}
+
+/* As settle_modes of hybrid_equations.py, without latches. */
 static int settle(struct solver *s, struct settling *g, double t, int64_t first, int64_t *fired, double spare[])
 {
     struct modes *m = s->j->modes;
     double *at_surface = spare;
-    double *set = spare + m->switches;
-    memset(at_surface, 0, (size_t)m->switches * sizeof(double));
-    int status = reference_margins(s->e, m, t, s->y, g->inputs, s->j->parameters, m->margins);
+    double *held_again = at_surface + m->switches;
+    double *work = held_again + m->switches;
+    memset(at_surface, 0, 2 * (size_t)m->switches * sizeof(double));
+    int status = find_margins(s, g, t);
     int64_t changed = first;
     for (int round = 0; round <= MAX_MODE_CHANGES && status == OK; round++) {
+        const int64_t reversed = changed < 0 ? find_reversed_slip(m, at_surface, held_again) : -1;
         if (changed >= 0) {
-            change_mode(m, g, changed);
+            status = change_mode(s, g, t, changed, work);
             at_surface[changed] = 1.0;
+        } else if (reversed >= 0) {
+            set_mode(m, g, reversed, 0.0);
+            held_again[reversed] = 1.0;
         } else {
-            memset(set, 0, (size_t)s->n * sizeof(double));
-            const int fires = fire_events(m, g, s->y, set, fired);
+            const int fires = let_events_happen(s, g, t, fired, work);
             if (fires <= 0) {
                 return fires ? UNSOLVED : OK;
             }
         }
-        status = reference_margins(s->e, m, t, s->y, g->inputs, s->j->parameters, m->margins);
+        status = status == OK ? find_margins(s, g, t) : status;
         changed = find_contradicted(m, at_surface);
     }
     return UNSOLVED;
+}
+
+int reference_settle(struct equations *e, struct journey *j, double t, int64_t first, double y[])
+{
+    struct solver s = {.e = e, .j = j, .r = j->inputs, .n = states_of(e) + 1, .y = y};
+    int64_t fired = -1;
+    return settle(&s, j->settling, t, first, &fired, j->settling->spare);
 }
 
 static void keep_record(const struct solver *s, struct settling *g, double t, int64_t first, int64_t fired,
@@ -205,6 +376,7 @@ int settle_event(struct solver *s, struct settling *g, double t)
         }
         memcpy(g->past, before + modes, events * sizeof(double));
         memcpy(s->y, y, (size_t)s->n * sizeof(double));
+        (void)list_held(s, g);
         return UNSOLVED;
     }
     g->left--;

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from dry_hinges import arm
 from event_models import dropped, particle, reference_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from representatives import by_night
 from right_models import RIGHT
 
 from mb2fmu import Impact, Latch, Model, Parts, pre
+from mb2fmu.errors import ValidationError
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
 from mb2fmu.validation.reference.event_integration import IntegrationEventLog, integrate_with_events
@@ -38,10 +42,11 @@ def reference(request):
     return reference_of(model)
 
 
-def test_margins_agree_at_random_states_and_modes(reference):
+def test_margins_agree_at_random_states_and_modes(reference, monkeypatch):
     numeric, random = reference.numeric, np.random.default_rng(0)
     compiled, prepared = numeric.mode_steps, numeric.prepare(reference.experiment.parameters)
     assert compiled is not None
+    monkeypatch.setattr(ModeEquations, "mode_steps", None)
     compared = 0
     for _ in range(50):
         t, x = float(random.random()), random.normal(size=numeric.n_x)
@@ -50,12 +55,14 @@ def test_margins_agree_at_random_states_and_modes(reference):
             for switch in numeric.frozen.switches
         ]
         modes = SwitchModes(np.array(values), np.zeros(len(numeric.frozen.events)))
-        held_surfaces = numeric.list_held_surfaces(x, modes)
-        if held_surfaces is None:
+        held_inputs = numeric.list_held_inputs(x, modes)
+        if held_inputs is None:
             continue
-        compiled.set_modes(modes.values, [], prepared, 0.0, held_surfaces)
+        compiled.set_modes(modes.values, [], prepared, 0.0, held_inputs)
         wanted = numeric.margins(t, x, [], prepared, modes)
         assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+        wanted = numeric.find_holding_values(t, x, [], prepared, modes)
+        assert compiled.find_holding_values(t, x) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         compared += 1
     assert compared > 10
 
@@ -157,9 +164,10 @@ def assert_that_twin_agrees(reference, compiled, monkeypatch, time_tolerance=1e-
         wanted, wanted_events = integrate(reference)
     assert y == pytest.approx(wanted, abs=1e-10)
     assert [event.name for event in events] == [event.name for event in wanted_events]
-    assert [event.time for event in events] == pytest.approx(
-        [event.time for event in wanted_events], abs=time_tolerance
-    )
+    for event, other in zip(events, wanted_events, strict=True):
+        # What a contact leaves like 1e-16 m + j t^3 / 6 by itself is known to the cube root of round-off.
+        follows_opening = not event.sets_state and event.name.startswith("gap of ")
+        assert event.time == pytest.approx(other.time, abs=1e-6 if follows_opening else time_tolerance)
 
 
 def test_motions_and_events_agree(reference, monkeypatch):
@@ -168,21 +176,21 @@ def test_motions_and_events_agree(reference, monkeypatch):
 
 @pytest.mark.parametrize(
     ("make_model", "most_held"),
-    [(dropped, 1), (pressed_against_a_stop, 1), (caught, 1), (thrown, 2), (pulled_blocks, 2),
+    [(pressed_against_a_stop, 1), (caught, 1),
      *by_night((docked, 2), (hooked_on_the_ground, 2)), (docked_on_the_ground, 2),
      *by_night((RIGHT["two_latches_that_hold_one_motion"], 2))],
 )  # fmt: skip
-def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch):
+def test_contacts_and_latches_agree(make_model, most_held, monkeypatch):
     run = reference_of(make_model())
     held = []
 
-    def list_held_surfaces(self, x, modes, blocked_lines):
+    def list_held_inputs(self, x, modes, blocked_lines=()):
         held.append(original(self, x, modes, blocked_lines))
         return held[-1]
 
-    original = ModeEquations.list_held_surfaces
+    original = ModeEquations.list_held_inputs
     with monkeypatch.context() as patch:
-        patch.setattr(ModeEquations, "list_held_surfaces", list_held_surfaces)
+        patch.setattr(ModeEquations, "list_held_inputs", list_held_inputs)
         compiled = integrate(run)
     assert [] in held
     assert max(map(len, held)) == most_held  # in C; where two say the same Python goes on
@@ -190,7 +198,7 @@ def test_contacts_latches_and_frictions_agree(make_model, most_held, monkeypatch
     assert_that_twin_agrees(run, compiled, monkeypatch, time_tolerance=1e-8)
 
 
-def test_margins_of_a_contact_that_a_latch_blocks_agree():
+def test_margins_of_a_contact_that_a_latch_blocks_agree(monkeypatch):
     """It has no force, and rests nevertheless."""
     reference = reference_of(docked_on_the_ground())
     numeric, prepared = reference.numeric, reference.numeric.prepare(reference.experiment.parameters)
@@ -198,11 +206,75 @@ def test_margins_of_a_contact_that_a_latch_blocks_agree():
     t, x, modes = float(reference.trajectory.time[row]), reference.states[row], reference.modes[row]
     blocked_lines = numeric.find_blocked_contact_lines(t, x, [], prepared, modes)
     assert len(blocked_lines) == 2
-    held_surfaces = numeric.list_held_surfaces(x, modes, blocked_lines)
+    held_inputs = numeric.list_held_inputs(x, modes, blocked_lines)
     places = [line - numeric.contact_line_count for line in blocked_lines]
-    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, held_surfaces, set_inputs=places)
+    compiled = numeric.mode_steps
+    monkeypatch.setattr(ModeEquations, "mode_steps", None)
+    compiled.set_modes(modes.values, [], prepared, 0.0, held_inputs, set_inputs=places)
     wanted = numeric.margins(t, x, [], prepared, modes)
-    assert numeric.mode_steps.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+    assert compiled.compute_margins(t, x) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+def draw_modes(numeric, random):
+    """Return a state and modes, as far as they could be just before an event."""
+    x = random.normal(size=numeric.n_x)
+    for place in numeric._resting_states:
+        x[place] = random.choice([0.0, 0.25, 1.0])
+    for place, contact in zip(numeric._sliding_states, numeric._friction_contact_indices, strict=True):
+        x[place] = random.choice([-1.0, 0.0, 1.0]) if x[numeric._resting_states[contact]] == 1.0 else 0.0
+    values = random.integers(0, 2, size=len(numeric.frozen.switches)).astype(float)
+    for i in numeric.signs:
+        values[i] = random.choice([-1.0, 0.0, 1.0])
+    return x, SwitchModes(values, np.zeros(len(numeric.frozen.events)))
+
+
+def settle_in_both(reference, seed):
+    """Return what one event makes of random modes, in C and in Python; None where that one cannot settle it."""
+    numeric, random = reference.numeric, np.random.default_rng(seed)
+    prepared, (x, modes) = numeric.prepare(reference.experiment.parameters), draw_modes(numeric, random)
+    switch = int(random.integers(len(modes.values)))
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, past_conditions=modes.past_conditions)
+    found = numeric.mode_steps.settle(0.3, x, switch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModeEquations, "mode_steps", None)
+        try:
+            x, _ = numeric.settle_modes(0.3, x, [], prepared, modes, [switch])
+        except ValidationError:
+            return found, None
+    return found, (x, modes.values, modes.past_conditions)
+
+
+@pytest.fixture(scope="module", params=[pulled_blocks, arm, thrown])
+def settled(request):
+    return reference_of(request.param())
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=100, deadline=None)
+def test_settling_agrees_at_random_states(settled, seed):
+    found, wanted = settle_in_both(settled, seed)
+    assert (found is None) == (wanted is None)
+    if wanted is not None:
+        x, values, conditions = found
+        assert values.tolist() == wanted[1].tolist()
+        assert x == pytest.approx(wanted[0], rel=1e-12, abs=1e-12)
+        assert conditions == pytest.approx(wanted[2])
+
+
+@pytest.mark.parametrize(("slip", "side"), [(-3e-7, -1.0), (-3e-10, 1.0)])
+def test_weak_friction_slips_on_to_its_event(slip, side):
+    """A rough integration is a little before the event, and friction could not bring the mass to rest there."""
+    model, *_ = particle(0.0, -1.0, lambda _, v: 60 - sm.Float(1e-6) * sm.sign(v))
+    numeric = reference_of(model).numeric
+    prepared, x = numeric.prepare(()), np.array([0.0, slip])
+    before = SwitchModes(np.array([-1.0]), np.zeros(0))
+    numeric.mode_steps.set_modes(before.values, [], prepared, 0.0)
+    states, values, _ = numeric.mode_steps.settle(0.0, x, 0)
+    after = before.copy()
+    wanted, _ = numeric.settle_modes(0.0, x, [], prepared, after, [0])
+    assert values == after.values == side
+    assert (states == wanted).all()
+    assert (states == x).all()
 
 
 def sampled():
@@ -236,7 +308,7 @@ def bounces():
     return model
 
 
-@pytest.mark.parametrize("make", [sampled, relay, bounces])
+@pytest.mark.parametrize("make", [sampled, relay, bounces, dropped, thrown, pulled_blocks])
 def test_events_that_are_settled_in_c_agree(make, monkeypatch):
     model = make()
     model.experiment(stop=1.0, step=0.05, tolerance=1e-9)
