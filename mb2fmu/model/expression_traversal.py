@@ -194,9 +194,14 @@ def _apply_chain_rule(part: sm.Expr, symbol: sm.Symbol, slopes: Sequence[sm.Expr
     if not moving:
         return sm.S.Zero
     if isinstance(part, sm.Add):
-        return sm.Add(*slopes)
+        return sm.Add(*(slopes[i] for i in moving)) if len(moving) > 1 else slopes[moving[0]]
     if isinstance(part, sm.Mul):
-        return sm.Add(*(sm.Mul(*part.args[:i], slopes[i], *part.args[i + 1 :]) for i in moving))
+        is_coefficient = len(part.args) == 2 and len(moving) == 1 and slopes[moving[0]] is sm.S.One
+        return (
+            part.args[1 - moving[0]]
+            if is_coefficient
+            else sm.Add(*(sm.Mul(*part.args[:i], slopes[i], *part.args[i + 1 :]) for i in moving))
+        )
     if isinstance(part, sm.Pow):
         # With the order of operations that SymPy has.
         return part * (slopes[0] * part.exp / part.base) if moving == [0] else part.diff(symbol)

@@ -74,6 +74,7 @@ class LocalTimeDerivatives:
         self._K: dict[int, dict[int, sm.Expr]] = {}
         for (k, j), entry in mechanism.kinematics.matrix.todok().items():
             self._K.setdefault(k, {})[j] = entry
+        self._k0 = {k: offset for (k, _), offset in mechanism.kinematics.offset.todok().items()}
         self._moving_symbols = {*mechanism.q, *dict(mechanism.inputs_with_rates), mechanism.t}
         self._zero_auxiliary_speeds = dict.fromkeys(mechanism.u_auxiliary, sm.S.Zero)
 
@@ -101,12 +102,13 @@ class LocalTimeDerivatives:
         known_rates = {self._m.t: sm.S.One, **dict(self._m.inputs_with_rates)}
         offset = [total_time_derivative(c, known_rates) for c in components]
         for i, c in enumerate(components):
-            for q in sorted((s for s in c.free_symbols if s in self._index), key=lambda s: self._index[s]):
+            for q in sorted(c.free_symbols & self._index.keys(), key=self._index.__getitem__):
                 k, change = self._index[q], partial_derivative(c, q)
                 for j, entry in self._K.get(k, {}).items():
                     column = columns.setdefault(j, [sm.S.Zero] * 3)
-                    column[i] += change * entry
-                offset[i] += change * self._m.kinematics.offset[k, 0]
+                    column[i] += change if entry is sm.S.One else change * entry
+                if k in self._k0:
+                    offset[i] += change * self._k0[k]
         return self._collect_linear_vector(
             frame, {j: _as_components(columns[j]) for j in sorted(columns)}, _as_components(offset)
         )
@@ -119,7 +121,8 @@ class LocalTimeDerivatives:
         bias = list(self._differentiate_components(offset))
         for j, column in nonzero_columns:
             for i, change in enumerate(self._differentiate_components(column)):
-                bias[i] += change * self._m.u[j]
+                if change is not sm.S.Zero:
+                    bias[i] += change * self._m.u[j]
         return SpeedLinearVector(frame, nonzero_columns, offset, _as_components(bias))
 
     def _differentiate_components(self, components: Components) -> Components:

@@ -218,7 +218,7 @@ class UnitExponentEquations:
         form = self._any_unit()
         if small and number != 0:
             self._integers.append(form)
-        elif number.is_Float and abs(24 * number - round(24 * number)) < 1e-12:
+        elif number.is_Float and abs(24 * float(number) - round(24 * float(number))) < 1e-12:
             self._fractions.append(form)
         return form
 

@@ -27,6 +27,9 @@ C_POINTER = ctypes.c_void_p
 ) = range(9)
 """What functions return: ``enum status`` of equations.h."""
 
+COMPOSITE_SIZE = 13
+"""Numbers of a composite: ``COMPOSITE`` of bodies.h."""
+
 
 def array_address(array: npt.NDArray[Any]) -> int:
     """Return the address of an array's first number; the array must live as long as C uses it."""
@@ -242,6 +245,16 @@ class _CompositeBodiesStruct(ctypes.Structure):
     ]
 
 
+class _ParticleGroupsStruct(ctypes.Structure):
+    """``struct particle_groups``."""
+
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
+        *_list_c_integer_fields("count"),
+        *_list_c_pointer_fields("point frame begin body term speeds_begin speeds local numbers_begin"),
+        *_list_c_pointer_fields("groups_begin groups_of"),
+    ]
+
+
 class _RigidBranchesStruct(ctypes.Structure):
     """``struct rigid``."""
 
@@ -304,9 +317,10 @@ class MechanismStruct(ctypes.Structure):
         ("A", MatrixEntriesStruct),
         *_list_c_pointer_fields("k0 b gamma z_dot"),
         *_list_c_pointer_fields("frames_begin frames_of points_begin points_of bodies_begin bodies_of"),
+        ("particle_groups", _ParticleGroupsStruct),
         ("composites", _CompositeBodiesStruct),
         ("rigid", _RigidBranchesStruct),
         ("articulated", _ArticulatedTreeStruct),
         *_list_c_pointer_fields("memory g R omega alpha position velocity acceleration F T Q"),
-        *_list_c_pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite links"),
+        *_list_c_pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite group_numbers links"),
     ]

@@ -426,7 +426,8 @@ class CompiledCheckTables:
         paths = [columns.paths(speed) for speed in range(len(self._m.u))]
         s.frames_begin, s.frames_of = self._store_lists([frames for frames, _ in paths])
         s.points_begin, s.points_of = self._store_lists([points for _, points in paths])
-        s.bodies_begin, s.bodies_of = self._store_lists([dependencies.bodies for dependencies in columns.dependencies])
+        s.bodies_begin, s.bodies_of = self._store_lists([columns.single_bodies(j) for j in range(len(self._m.u))])
+        self._add_particle_groups(s, columns)
         pieces = [piece for composite in columns.composites for piece in composite.pieces]
         s.composites.count = len(columns.composites)
         s.composites.begin, s.composites.piece = self._store_lists(
@@ -441,6 +442,27 @@ class CompiledCheckTables:
         s.rigid.composite = self._store_integers(columns.numbers)
         s.rigid.rows_begin, s.rigid.rows = self._store_lists(columns.rows)
         self._add_articulated(s, find_articulated_tree(self._m, columns, self._frames, self._moving))
+
+    def _add_particle_groups(self, s: c_structures.MechanismStruct, columns: MassMatrixColumnStructure) -> None:
+        """Add the groups of displaced particles, and which of them each column moves."""
+        groups, table, bodies = columns.particle_groups, s.particle_groups, self._m.bodies
+        terms_of_groups = [[self._first_terms[bodies[k].masscenter] for k in group.bodies] for group in groups]
+        speeds_of_term = [term.speeds for terms in self._moving.terms for term in terms]
+        local: list[list[int]] = [[0] * len(speeds) for speeds in speeds_of_term]
+        for group, terms in zip(groups, terms_of_groups, strict=True):
+            for term in terms:
+                local[term] = [group.speeds.index(speed) for speed in speeds_of_term[term]]
+        sizes = [c_structures.COMPOSITE_SIZE + len(group.speeds) * (6 + len(group.speeds)) for group in groups]
+        table.count = len(groups)
+        table.point = self._store_integers(group.point for group in groups)
+        table.frame = self._store_integers(group.frame for group in groups)
+        table.begin, table.body = self._store_lists([group.bodies for group in groups])
+        table.term = self._store_integers(itertools.chain(*terms_of_groups))
+        table.speeds_begin, table.speeds = self._store_lists([group.speeds for group in groups])
+        table.local = self._store_integers(itertools.chain(*local))
+        table.numbers_begin = self._store_integers(itertools.accumulate(sizes, initial=0))
+        moved = [columns.groups_moved(speed) for speed in range(len(self._m.u))]
+        table.groups_begin, table.groups_of = self._store_lists(moved)
 
     def _add_articulated(self, s: c_structures.MechanismStruct, tree: SingleSpeedLinkTree | None) -> None:
         """Add the tree of links, if the mechanism is one."""

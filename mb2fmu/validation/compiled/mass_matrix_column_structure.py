@@ -2,11 +2,13 @@
 
 A speed that turns or shifts everything behind it as one rigid whole needs the resultant of that whole only, which acts
 on one frame and one point. What a speed moves otherwise (a speed of two joints, angles that are all measured from the
-ground) is summed body by body.
+ground) is summed body by body; particles that are displaced from one point, those of a flexible body, are summed once
+for all speeds.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -102,10 +104,28 @@ class CompositeBody:
     """Number of the piece, and the points on the path to it, whose terms lead there."""
 
 
+@dataclass(frozen=True, slots=True)
+class DisplacedParticleGroup:
+    """Particles that are displaced from one point in one frame, as those of a flexible body are.
+
+    Attributes:
+        point: From which they are displaced.
+        frame: In which their displacements are written.
+        bodies: The particles, each on a point that nothing hangs on.
+        speeds: Of the displacements, ascending.
+    """
+
+    point: int
+    frame: int
+    bodies: tuple[int, ...]
+    speeds: tuple[int, ...]
+
+
 class MassMatrixColumnStructure:
     """Columns of the mass matrix over the speeds of a mechanism.
 
     Attributes:
+        particle_groups: Particles that are moved together; no column moves them one by one.
         dependencies: Of each speed.
         branches: Of each speed; None: it moves no rigid whole.
         composites: Of all branches, each after its pieces.
@@ -119,6 +139,9 @@ class MassMatrixColumnStructure:
         self.dependencies = [self._find_dependencies(speed) for speed in speeds]
         self.branches = [self._find_branch(speed) for speed in speeds]
         self._drop_crossing_branches()
+        self.particle_groups = self._find_particle_groups()
+        self._grouped_bodies = {k for group in self.particle_groups for k in group.bodies}
+        self._grouped_points = {mechanism.bodies[k].masscenter for k in self._grouped_bodies}
         self.composites = self._composites()
         composite_numbers = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
         self.numbers = [
@@ -134,9 +157,45 @@ class MassMatrixColumnStructure:
         """Return frames and points along which the forces of a column go back to the origin, those above first."""
         branch, dependencies = self.branches[speed], self.dependencies[speed]
         if branch is None:
-            return dependencies.frame_path, dependencies.point_path
+            single_points = [point for point in dependencies.point_path if point not in self._grouped_points]
+            return dependencies.frame_path, single_points
         points = self._points.with_ancestors([branch.point])
         return self._frames.with_ancestors([branch.frame, *self._frames_of(points)]), points
+
+    def single_bodies(self, speed: int) -> list[int]:
+        """Return the bodies that a column moves one by one."""
+        return [k for k in self.dependencies[speed].bodies if k not in self._grouped_bodies]
+
+    def groups_moved(self, speed: int) -> list[int]:
+        """Return the numbers of the groups of particles that a column moves; none where it moves one rigid whole."""
+        if self.branches[speed] is not None:
+            return []
+        moved = set(self.dependencies[speed].bodies)
+        return [number for number, group in enumerate(self.particle_groups) if moved.intersection(group.bodies)]
+
+    def _find_particle_groups(self) -> list[DisplacedParticleGroup]:
+        """Return the groups of at least two particles that some column does not move with a rigid whole."""
+        bodies, points = self._mechanism.bodies, self._points
+        dependencies = zip(self.dependencies, self.branches, strict=True)
+        moved_singly = {k for moved, branch in dependencies if branch is None for k in moved.bodies}
+        inner = set(points.parents)
+        used = Counter(body.masscenter for body in bodies)
+        members: dict[tuple[int, int], list[int]] = {}
+        for k, body in enumerate(bodies):
+            terms, point = points.terms[body.masscenter], body.masscenter
+            is_leaf = point not in inner and used[point] == 1 and points.parents[point] >= 0
+            if body.inertia is None and is_leaf and len(terms) == 1 and k in moved_singly:
+                members.setdefault((points.parents[point], terms[0].frame), []).append(k)
+        return [
+            DisplacedParticleGroup(
+                point,
+                frame,
+                tuple(group),
+                tuple(sorted({speed for k in group for speed in points.terms[bodies[k].masscenter][0].speeds})),
+            )
+            for (point, frame), group in members.items()
+            if len(group) > 1
+        ]
 
     def _frames_of(self, points: Iterable[int]) -> list[int]:
         """Return the frames in which the positions of points are written."""

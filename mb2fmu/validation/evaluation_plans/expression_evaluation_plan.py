@@ -1,7 +1,7 @@
 """Plans: sequences of numeric functions that evaluate targets.
 
-A plan knows its expressions; it is made callable by SymPy's ``lambdify`` when it is called first, and may be written in
-C instead (``compiled``).
+A plan knows its expressions; a function of Python is made of it when it is called first, and it may be written in C
+instead (``compiled``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sympy as sm
 
 from mb2fmu.errors import Fault, ValidationError
 from mb2fmu.mechanics.equations.equations_of_motion import Intermediate, LinearSystemAssignment, SymbolAssignment
+from mb2fmu.model.expression_traversal import extract_repeated_subexpressions, rename_symbols
 from mb2fmu.validation.evaluation_plans.lambdified_scalar_functions import compile_scalar_function
 
 Floats = npt.NDArray[np.float64]
@@ -35,9 +36,7 @@ def _make_ordered_cse(
 
     def cse(expressions: Sequence[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Expr]], list[sm.Expr]]:
         """Return common subexpressions of all, and assignments among them, each before its first use."""
-        shared, reduced = sm.cse(
-            [*(a.expression for a in assignments), *expressions], symbols=sm.numbered_symbols("_common"), order="none"
-        )
+        shared, reduced = extract_repeated_subexpressions([*(a.expression for a in assignments), *expressions])
         split = len(assignments)
         pending = dict(shared)
         ordered: list[tuple[sm.Symbol, sm.Expr]] = []
@@ -82,14 +81,17 @@ class EvaluationPlanStep:
 
     @cached_property
     def function(self) -> Callable[..., list[float]]:
-        """The lambdified function of the values at ``places``, in order; assignments first."""
+        """The function of the values at ``places``, in order; assignments first."""
         local = {a.symbol: self.first + i for i, a in enumerate(self.assignments)}
         # Names of our own: a model's may be keywords, functions or constants of Python's math.
         placeholders = {s: sm.Symbol(f"_value{k}", **s.assumptions0) for s, k in (self.places | local).items()}
-        renamed = tuple(
-            SymbolAssignment(placeholders[a.symbol], a.expression.xreplace(placeholders)) for a in self.assignments
-        )
-        results = [*(a.symbol for a in renamed), *(target.xreplace(placeholders) for target in self.targets)]
+        expressions = rename_symbols([*(a.expression for a in self.assignments), *self.targets], placeholders)
+        count = len(self.assignments)
+        renamed = [
+            SymbolAssignment(placeholders[a.symbol], expression)
+            for a, expression in zip(self.assignments, expressions[:count], strict=True)
+        ]
+        results = [*(a.symbol for a in renamed), *expressions[count:]]
         return compile_scalar_function([placeholders[s] for s in self.places], results, _make_ordered_cse(renamed))
 
     def __call__(self, values: list[float]) -> list[float]:

@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sm
 from sympy.printing.pycode import PythonCodePrinter
 
-from mb2fmu.model.elementary_lambdify import ElementaryFunctions
+from mb2fmu.model.elementary_lambdify import ElementaryFunctions, lambdify_elementary_expressions
 from mb2fmu.model.expression_traversal import lambdify_with_shared_parts
 from mb2fmu.model.supported_functions import LookupTableDerivative
 
@@ -109,10 +109,13 @@ def compile_scalar_function(
     printer = _LookupTableCodePrinter(tables)
     namespace: dict[str, Callable[..., float]] = dict(SCALAR_FUNCTIONS)
     options = {"modules": [namespace, "math"], "printer": printer}
-    function: Callable[..., list[float]] = (
-        lambdify_with_shared_parts(arguments, list(results), functions=_MATH_FUNCTIONS, **options)
-        if cse is None
-        else sm.lambdify(arguments, list(results), cse=cse, docstring_limit=0, **options)
-    )
+    function: Callable[..., list[float]] | None
+    if cse is None:
+        function = lambdify_with_shared_parts(arguments, list(results), functions=_MATH_FUNCTIONS, **options)
+    else:
+        named, reduced = cse(list(results))
+        function = lambdify_elementary_expressions(arguments, named, list(reduced), _MATH_FUNCTIONS) or sm.lambdify(
+            arguments, list(reduced), cse=lambda written: (named, written), docstring_limit=0, **options
+        )
     function.__globals__.update(tables)
     return function

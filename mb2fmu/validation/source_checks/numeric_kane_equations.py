@@ -215,6 +215,7 @@ class NumericKaneEquations:
         self._steps: list[_PointVelocityRule] = []
         self._stops: list[Any] = []
         self._numbers: dict[tuple[int, Any], int] = {}
+        self._rates_of_factors: dict[sm.Expr, sm.Expr] = {}
         self._ends = {point: self._add_path(point) for point in dict.fromkeys(self._points)}
         for frame in self._spinning_frames:
             self._add_omega_path(frame)
@@ -245,15 +246,23 @@ class NumericKaneEquations:
 
     def _add_rates(self, vector: Vector) -> _VectorTerms:
         """Return a vector as places of its components' time derivatives per frame; what is constant has none."""
-        t = self._symbols.t
         component_rates = [
-            ([c.diff(t) for c in components], frame) for components, frame in self._list_components(vector)
+            ([self._differentiate(c) for c in components], frame) for components, frame in self._list_components(vector)
         ]
         return [
             (self._add_expressions(rates), frame)
             for rates, frame in component_rates
             if any(rate != 0 for rate in rates)
         ]
+
+    def _differentiate(self, component: sm.Expr) -> sm.Expr:
+        """Return the time derivative by SymPy: of what numbers stand before, as before modes of a body, once."""
+        total = []
+        for number, factor in (term.as_coeff_Mul() for term in sm.Add.make_args(component)):
+            if factor not in self._rates_of_factors:
+                self._rates_of_factors[factor] = factor.diff(self._symbols.t)
+            total.append(number * self._rates_of_factors[factor])
+        return sm.Add(*total)
 
     def _add_omega_path(self, frame: Any) -> None:
         """Add angular velocities on the path from the inertial frame."""

@@ -149,15 +149,22 @@ class SympySourceSymbolSlots:
     def _translate(self, expression: Any) -> sm.Expr:
         """Return an expression in the slots' stand-ins; undeclared symbols get fixed arbitrary numbers."""
         expression = sm.sympify(expression)
+        if expression.is_Number:
+            return expression
         plain = replace_symbols(expression, self._replacements)
-        if any(isinstance(part, sm.Derivative) for part in iterate_distinct_subexpressions([plain])):
+        untranslated = _list_functions_of_time(plain)
+        if any(isinstance(part, sm.Derivative) for part in untranslated):
             plain = replace_symbols(expression.doit(), self._replacements)
-        untranslated = [
-            part for part in iterate_distinct_subexpressions([plain]) if isinstance(part, AppliedUndef | sm.Derivative)
-        ]
+            untranslated = _list_functions_of_time(plain)
         if untranslated:
             raise SympySourceEvaluationError(f"{', '.join(sorted(map(str, untranslated)))} has no number")
         unknown = sorted(list_free_symbols([plain]) - self._known_symbols, key=str)
         for symbol in unknown:
             self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))
-        return replace_symbols(plain, {symbol: self._replacements[symbol] for symbol in unknown})
+        return replace_symbols(plain, {symbol: self._replacements[symbol] for symbol in unknown}) if unknown else plain
+
+
+def _list_functions_of_time(expression: sm.Expr) -> list[sm.Basic]:
+    """Return the functions of time and derivatives in an expression."""
+    parts = iterate_distinct_subexpressions([expression])
+    return [part for part in parts if isinstance(part, AppliedUndef | sm.Derivative)]

@@ -31,16 +31,13 @@ import sympy as sm
 from mb2fmu.mechanics.mechanism.numeric.numeric_constraints import make_parameter_completion_function
 from mb2fmu.mechanics.mechanism.numeric.numeric_loads import AppliedForceOrTorqueVectors, NumericLoadEvaluator
 from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import make_same_form_expression_evaluator
+from mb2fmu.mechanics.mechanism.numeric.vector_term_derivatives import make_term_derivatives
 from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     Mechanism,
     PathwayLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
-    coordinate_rates,
-    differentiate_along_rates,
-)
-from mb2fmu.model.expression_traversal import partial_derivative
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import coordinate_rates
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -197,14 +194,14 @@ class MechanismEvaluator:
         self.mechanism = mechanism
         self._expression_indices: dict[sm.Expr, int] = {}
         self._value_indices: list[int] = []
-        self._derivatives: dict[sm.Expr, sm.Expr] = {}
         m = mechanism
         self._speed_column = {speed: k for k, speed in enumerate(m.u_all)}
-        self._rates = m.rates(coordinate_rates(m.kinematics, m.u))
+        rate_of_symbol = m.rates(coordinate_rates(m.kinematics, m.u))
+        self._derivatives = make_term_derivatives(tuple(rate_of_symbol.items()), m.u_all)
         self._rotations = [
             (
                 self._register_expressions(frame.rotation),
-                self._register_expressions(self._differentiate(frame.rotation)) if rates else -1,
+                self._register_expressions(self._derivatives.differentiate(frame.rotation)) if rates else -1,
             )
             for frame in m.frames
         ]
@@ -434,31 +431,13 @@ class MechanismEvaluator:
         ]
         return start
 
-    def _differentiate(self, expressions: sm.MatrixBase | Sequence[sm.Expr]) -> list[sm.Expr]:
-        """Return the time derivatives of expressions, each formed once."""
-        derivatives = self._derivatives
-        for expression in map(sm.sympify, expressions):
-            if expression not in derivatives:
-                derivatives[expression] = differentiate_along_rates(expression, self._rates)
-        return [derivatives[sm.sympify(expression)] for expression in expressions]
-
     def _register_terms(self, terms: VectorTerms, *, is_position: bool = False) -> list[VectorTermLocation]:
         """Register each term's expressions; ``is_position``: components are positions, partials are of their rates."""
         result = []
         for frame, components in terms:
-            rate = self._differentiate(components)
-            linear = rate if is_position else [sm.sympify(component) for component in components]
-            free = set().union(*(e.free_symbols for e in linear))
-            speeds = sorted(free & self._speed_column.keys(), key=self._speed_column.__getitem__)
-            second_rate = self._differentiate(rate) if is_position else [sm.S.Zero] * 3
-            rows = [
-                [*(partial_derivative(linear[i], speed) for speed in speeds), components[i], rate[i], second_rate[i]]
-                for i in range(3)
-            ]
+            speeds, numbers = self._derivatives.form_rows(tuple(components), is_position=is_position)
             columns = np.array([self._speed_column[speed] for speed in speeds], dtype=np.intp)
-            result.append(
-                VectorTermLocation(frame, columns, self._register_expressions([e for row in rows for e in row]))
-            )
+            result.append(VectorTermLocation(frame, columns, self._register_expressions(numbers)))
         return result
 
     # ------------------------------------------------------------------ evaluating

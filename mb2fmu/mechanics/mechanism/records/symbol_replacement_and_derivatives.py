@@ -154,6 +154,9 @@ def _chain_rule(node: sm.Expr, derivatives: Mapping[sm.Basic, sm.Expr], rates: M
         return sm.Add(*(derivatives[argument] for argument in node.args))
     if isinstance(node, sm.Mul):
         factors = list(node.args)
+        if len(factors) == 2 and factors[0].is_Number and derivatives[factors[1]].is_Symbol:
+            # A modal coordinate times a number: SymPy would look long whether this can be written otherwise.
+            return node._new_rawargs(factors[0], derivatives[factors[1]])
         moving = [i for i, argument in enumerate(factors) if derivatives[argument] != 0]
         return sm.Add(*(sm.Mul(*factors[:i], derivatives[factors[i]], *factors[i + 1 :]) for i in moving))
     if isinstance(node, sm.Pow) and derivatives[node.exp] == 0:

@@ -44,6 +44,7 @@ static int64_t distribute(struct mechanism *s, double *memory)
     s->place_numbers = take(memory, &used, numbers_of(&s->place_terms) + 1);
     s->inertia_N = take(memory, &used, 9 * s->n_bodies + 1);
     s->composite = take(memory, &used, COMPOSITE * s->composites.count + 1);
+    s->group_numbers = take(memory, &used, s->particle_groups.numbers_begin[s->particle_groups.count] + 1);
     s->links = take(memory, &used, LINK * s->articulated.count + 1);
     return used;
 }

@@ -3,7 +3,8 @@
    Written apart from mechanics/mechanism/numeric/numeric_mechanism_evaluation.py, which has the same from the same records with partial velocities as
    matrices; here forces go from the bodies back to the origin and give the generalized forces on their way (the
    principle of virtual power), and every column of the mass matrix is what such a walk gives for one acceleration of 1:
-   from all bodies that move with it, or, where these move as one rigid whole, from their resultant. */
+   from all bodies that move with it, or, where these move as one rigid whole, from their resultant. Particles of a
+   flexible body give sums over them once, for all columns. */
 #ifndef MB2FMU_BODIES_H
 #define MB2FMU_BODIES_H
 
@@ -91,6 +92,22 @@ struct composites {
     const int64_t *piece;      /* a body, or -1 - number of a composite */
     const int64_t *path_begin; /* of each piece among ``path``, and one more */
     const int64_t *path;       /* terms of points that lead from the composite's point to the piece's */
+};
+
+/* Particles that are displaced from one point in one frame, those of a flexible body: one whole whose parts move. */
+struct particle_groups {
+    int64_t count;
+    const int64_t *point;         /* from which they are displaced */
+    const int64_t *frame;
+    const int64_t *begin;         /* of each among ``body`` and ``term``, and one more */
+    const int64_t *body;
+    const int64_t *term;          /* of points: the displacement */
+    const int64_t *speeds_begin;  /* of each among ``speeds``, and one more */
+    const int64_t *speeds;        /* of the displacements */
+    const int64_t *local;         /* of each of the terms' columns: place among the group's speeds */
+    const int64_t *numbers_begin; /* of each among the numbers that its particles give, and one more */
+    const int64_t *groups_begin;  /* of each column of the mass matrix, n_u + 1 */
+    const int64_t *groups_of;     /* groups that its speed moves; none where it moves a rigid whole */
 };
 
 /* Speeds that move one rigid whole about a point (turns), or along: where its resultant acts. */
@@ -194,6 +211,7 @@ struct mechanism {
     const int64_t *points_of;
     const int64_t *bodies_begin;
     const int64_t *bodies_of;
+    struct particle_groups particle_groups; /* whose points and bodies are not among those of the columns */
     struct composites composites;
     struct rigid rigid;
     struct articulated articulated;
@@ -214,6 +232,7 @@ struct mechanism {
     double *place_numbers;
     double *inertia_N;
     double *composite;
+    double *group_numbers;
     double *links;
 };
 

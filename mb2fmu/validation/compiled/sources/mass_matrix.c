@@ -109,6 +109,74 @@ static void find_composites(struct mechanism *s)
     }
 }
 
+/* Of each group: the composite of its particles about its point; of each of its speeds, with the partial velocities phi_k
+   of the displacements rho_k, the sums of m_k phi_k and of m_k rho_k x phi_k; of each two, that of m_k phi_k . phi'_k. */
+static void find_particle_groups(struct mechanism *s)
+{
+    static const double none[9] = {0.0};
+    const struct particle_groups *g = &s->particle_groups;
+    for (int64_t k = 0; k < g->count; k++) {
+        const int64_t n = g->speeds_begin[k + 1] - g->speeds_begin[k];
+        double *whole = s->group_numbers + g->numbers_begin[k];
+        double *momenta = whole + COMPOSITE;
+        double *angular = momenta + 3 * n;
+        double *products = angular + 3 * n;
+        zero(whole, g->numbers_begin[k + 1] - g->numbers_begin[k]);
+        for (int64_t i = g->begin[k]; i < g->begin[k + 1]; i++) {
+            const int64_t term = g->term[i];
+            const int64_t count = s->point_terms.speeds[term];
+            const int64_t *local = g->local + s->point_terms.begin[term];
+            const double *phi = s->point_numbers + begin_of(&s->point_terms, term);
+            const double mass = s->w[s->mass[g->body[i]]];
+            add_shifted(whole, mass, none, none, phi + 3 * count);
+            for (int64_t a = 0; a < count; a++) {
+                const double momentum[3] = {mass * phi[3 * a], mass * phi[3 * a + 1], mass * phi[3 * a + 2]};
+                add(momenta + 3 * local[a], momentum);
+                add_cross(angular + 3 * local[a], phi + 3 * count, momentum);
+                for (int64_t b = 0; b < count; b++) {
+                    products[local[a] * n + local[b]] += dot(momentum, phi + 3 * b);
+                }
+            }
+        }
+    }
+}
+
+/* Forces and moments on the points and frames of groups that accelerate their particles as move_alone moves them; their
+   power at a unit of each speed of the displacements goes to Q. */
+static void accelerate_particle_groups(struct mechanism *s, int64_t speed)
+{
+    const struct particle_groups *g = &s->particle_groups;
+    for (int64_t i = g->groups_begin[speed]; i < g->groups_begin[speed + 1]; i++) {
+        const int64_t k = g->groups_of[i];
+        const int64_t n = g->speeds_begin[k + 1] - g->speeds_begin[k];
+        const int64_t *speeds = g->speeds + g->speeds_begin[k];
+        const double *whole = s->group_numbers + g->numbers_begin[k];
+        const double *momenta = whole + COMPOSITE;
+        const double *angular = momenta + 3 * n;
+        const double *products = angular + 3 * n;
+        const double *a = s->acceleration + 3 * g->point[k];
+        const double *alpha = s->alpha + 3 * g->frame[k];
+        double force[3] = {whole[0] * a[0], whole[0] * a[1], whole[0] * a[2]};
+        double moment[3];
+        add_cross(force, alpha, whole + 1);
+        rotate(moment, whole + 4, alpha);
+        add_cross(moment, whole + 1, a);
+        for (int64_t c = 0; c < n; c++) {
+            s->Q[speeds[c]] += dot(momenta + 3 * c, a) + dot(angular + 3 * c, alpha);
+            if (speeds[c] != speed) {
+                continue;
+            }
+            add(force, momenta + 3 * c);
+            add(moment, angular + 3 * c);
+            for (int64_t d = 0; d < n; d++) {
+                s->Q[speeds[d]] += products[c * n + d];
+            }
+        }
+        add(s->F + 3 * g->point[k], force);
+        add(s->T + 3 * g->frame[k], moment);
+    }
+}
+
 /* Column of a speed that moves one rigid whole: what moves the whole acts on its stem, and goes back from there. */
 static void rigid_column(struct mechanism *s, int64_t speed)
 {
@@ -163,6 +231,7 @@ void mass_matrix(struct mechanism *s, double M[])
     zero(s->T, 3 * s->n_frames);
     zero(M, n * n);
     find_composites(s);
+    find_particle_groups(s);
     for (int64_t j = 0; j < n; j++) {
         const int rigid = s->rigid.node[j] >= 0;
         zero(s->Q, s->n_all);
@@ -171,6 +240,7 @@ void mass_matrix(struct mechanism *s, double M[])
         } else {
             move_alone(s, j);
             accelerate(s, j);
+            accelerate_particle_groups(s, j);
         }
         back(s, j);
         if (!rigid) {

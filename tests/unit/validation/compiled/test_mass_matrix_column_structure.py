@@ -15,6 +15,7 @@ from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.validation.compiled import compiled_check_tables
 from mb2fmu.validation.compiled.mass_matrix_column_structure import (
     CompositeBody,
+    DisplacedParticleGroup,
     MassMatrixColumnStructure,
     NodesMovedBySpeed,
     ResultantLocation,
@@ -85,3 +86,42 @@ def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.Monke
     else:
         monkeypatch.setattr(MassMatrixColumnStructure, "_composites", nearer)
     assert largest_difference(columns_of(tree, monkeypatch)[0], tree, count=6, seed=3) > 1e-6
+
+
+@pytest.fixture(scope="module")
+def flexible_arm() -> Mechanism:
+    return pipeline.derive("flexible_robot_arm").mechanism
+
+
+def test_particles_of_flexible_bodies_are_moved_as_groups(
+    flexible_arm: Mechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numeric, columns = columns_of(flexible_arm, monkeypatch)
+    names = [{flexible_arm.bodies[k].name for k in group.bodies} for group in columns.particle_groups]
+    assert names == [
+        {"payload", "forearm_particle1", "forearm_particle2", "forearm_particle3"},
+        {"upper_arm_particle1", "upper_arm_particle2", "upper_arm_particle3"},
+    ]
+    assert largest_difference(numeric, flexible_arm, count=6, seed=3) < 1e-11
+
+
+@pytest.mark.parametrize("fault", ["a particle left out", "a group of a column left out"])
+def test_a_wrong_group_of_particles_is_noticed(
+    flexible_arm: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    groups_of = MassMatrixColumnStructure.groups_moved
+
+    def without_a_particle(self: MassMatrixColumnStructure) -> list[DisplacedParticleGroup]:
+        first, *others = found(self)
+        return [replace(first, bodies=first.bodies[1:]), *others]
+
+    def of_the_last_alone(self: MassMatrixColumnStructure, speed: int) -> list[int]:
+        return groups_of(self, speed)[-1:]
+
+    found = MassMatrixColumnStructure._find_particle_groups
+    if fault == "a particle left out":
+        monkeypatch.setattr(MassMatrixColumnStructure, "_find_particle_groups", without_a_particle)
+        monkeypatch.setattr(MassMatrixColumnStructure, "single_bodies", lambda *_: [])
+    else:
+        monkeypatch.setattr(MassMatrixColumnStructure, "groups_moved", of_the_last_alone)
+    assert largest_difference(columns_of(flexible_arm, monkeypatch)[0], flexible_arm, count=6, seed=3) > 1e-6
