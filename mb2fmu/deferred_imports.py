@@ -1,11 +1,16 @@
-"""Imports that wait: public names of a room until their first use, and packages that only some commands use."""
+"""Imports that wait: public names of a room until their first use, and packages that only some commands use.
+
+So do the units of SymPy: ``sympy.physics`` imports them before any module of it, and they take a third of S.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import find_spec
+from types import ModuleType
 
 from mb2fmu.errors import Fault, ToolError
 
@@ -62,3 +67,40 @@ def import_on_first_use(package: str, modules: Mapping[str, str]) -> Callable[[s
         return value
 
     return get
+
+
+class _WaitingPackageLoader(SourceFileLoader):
+    """Loader of a package whose ``__init__.py`` runs when a name is read that is no module of the package."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Let the package wait; its modules can be imported meanwhile."""
+
+        def get(name: str) -> object:
+            qualified_name = f"{module.__name__}.{name}"
+            if find_spec(qualified_name) is not None:  # ``from package import module`` reads the name first
+                return import_module(qualified_name)
+            del module.__dict__["__getattr__"]
+            super(_WaitingPackageLoader, self).exec_module(module)
+            return getattr(module, name)
+
+        module.__dict__["__getattr__"] = get
+
+
+class DeferredPackageFinder:
+    """Finds one package for Python's import, which then waits; of use before the package is imported.
+
+    Args:
+        package: Its full name.
+    """
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where the package is; None of all other modules."""
+        spec = PathFinder.find_spec(fullname, path, target) if fullname == self._package else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _WaitingPackageLoader(spec.loader.name, spec.loader.path)
+        return spec

@@ -55,6 +55,7 @@ from mb2fmu.cli.system_command import system
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict_output import default_only_option, print_run_verdict, verdict_json_option
 from mb2fmu.cli.watch_command import watch
+from mb2fmu.deferred_imports import DeferredPackageFinder
 from mb2fmu.errors import Mb2FmuError, ToolError
 from mb2fmu.fmu.integration_method_table import SOLVERS
 from mb2fmu.targets import SOURCE_TARGETS
@@ -142,8 +143,10 @@ def main() -> None:
     session: dict[str, Any] = {}
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # 1,000 are less than the expressions of one mechanism
     gc.set_threshold(50_000, 20, 20)  # SymPy's objects stay: looking through them for cycles is 6 % of a run
     atexit.register(_freeze_objects_at_exit)
+    sys.meta_path.insert(0, DeferredPackageFinder("sympy.physics"))  # whose units no command uses
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest

@@ -83,3 +83,35 @@ def test_commands_without_extras(command, tmp_path) -> None:
     else:
         assert done.returncode == 3
         assert "pip install 'mb2fmu[audit]'" in done.stderr
+
+
+def test_a_deferred_package_is_complete_once_its_names_are_read() -> None:
+    """Modules of ``sympy.physics`` come without its units; whoever asks for a name of the package gets it."""
+    code = (
+        "import sys\n"
+        "from mb2fmu.deferred_imports import DeferredPackageFinder\n"
+        "sys.meta_path.insert(0, DeferredPackageFinder('sympy.physics'))\n"
+        "import sympy, sympy.physics.mechanics as me\n"
+        "from sympy.physics import vector\n"
+        "assert sympy.physics.vector is vector\n"
+        "assert 'sympy.physics.units' not in sys.modules\n"
+        "assert not hasattr(sympy.physics, 'nothing_of_it')\n"
+        "from sympy.physics import *\n"
+        "assert units is sys.modules['sympy.physics.units']\n"
+        "assert msigma(1).shape == (2, 2)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_does_without_the_units_of_sympy(tmp_path) -> None:
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print('units' if 'sympy.physics.units' in sys.modules else 'none'))\n"
+        "from mb2fmu.cli import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "export", str(ROOT / "models/simple_pendulum.py"), "-o", str(tmp_path)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "none", done.stderr
