@@ -62,7 +62,7 @@ def find_fast_changing_points(reference: ReferenceRun) -> npt.NDArray[np.int64]:
     rows = np.union1d(np.arange(0, len(run.time), max(1, len(run.time) // RAPID_CHANGE_POINTS)), selected_rows)
     rates = _compute_state_rates(reference)[rows]
     if numeric.equations.outputs:
-        rates = np.hstack([rates, [_compute_output_rates(reference, row) for row in rows.tolist()]])
+        rates = np.hstack([rates, _compute_output_rates(reference, rows)])
     is_selected = np.isin(rows, selected_rows)
     rapid_rows = set()
     for column in (run.time[rows, None] * rates).T:
@@ -81,19 +81,21 @@ def _compute_state_rates(reference: ReferenceRun) -> Floats:
     return np.asarray(np.maximum(np.vstack([edge, changes]), np.vstack([changes, edge])))
 
 
-def _compute_output_rates(reference: ReferenceRun, row: int) -> Floats:
-    """Return |dy/dt| of the outputs at a communication point, inputs held, shape (n_y,); 0 where undefined."""
+def _compute_output_rates(reference: ReferenceRun, rows: npt.NDArray[np.int64]) -> Floats:
+    """Return |dy/dt| of the outputs at communication points, inputs held, shape (n_rows, n_y); 0 where undefined."""
     numeric, run = reference.numeric, reference.experiment
-    prepared, r = numeric.prepare(run.parameters), run.inputs_at(row).tolist()
-    t, x = float(run.time[row]), reference.states[row]
-    modes = reference.modes[row] if reference.modes else None
-    time_step = 1e-6 * run.step
-    try:
-        motion = observe_instant(numeric, t, x, r, prepared, modes)
-        motion_after = observe_instant(numeric, t + time_step, x + time_step * motion.x_dot, r, prepared, modes)
-    except (ValidationError, ArithmeticError, ValueError):
-        return np.zeros(len(numeric.equations.outputs))
-    rates = np.abs(np.asarray(motion_after.outputs) - np.asarray(motion.outputs)) / time_step
+    prepared, time_step = numeric.prepare(run.parameters), 1e-6 * run.step
+    changes = np.zeros((len(rows), len(numeric.equations.outputs)))
+    for change, row in zip(changes, rows.tolist(), strict=True):
+        t, x, r = float(run.time[row]), reference.states[row], run.inputs_at(row).tolist()
+        modes = reference.modes[row] if reference.modes else None
+        try:
+            motion = observe_instant(numeric, t, x, r, prepared, modes)
+            motion_after = observe_instant(numeric, t + time_step, x + time_step * motion.x_dot, r, prepared, modes)
+        except (ValidationError, ArithmeticError, ValueError):
+            continue
+        change[:] = np.subtract(motion_after.outputs, motion.outputs)
+    rates = np.abs(changes) / time_step
     return np.where(np.isfinite(rates), rates, 0.0)
 
 

@@ -386,6 +386,7 @@ class MechanismEvaluator:
         self._masses = np.array([self._register_expressions([body.mass]) for body in bodies], dtype=np.intp)
         rigid = [(body.frame, self._register_expressions(body.inertia)) for body in bodies if body.inertia is not None]
         self._rigid_frames = np.array([frame for frame, _ in rigid], dtype=np.intp)
+        self._body_frames = np.array([max(body.frame, 0) for body in bodies], dtype=np.intp)
         self._inertias = (np.array([position for _, position in rigid], dtype=np.intp)[:, None] + np.arange(9)).reshape(
             -1, 3, 3
         )
@@ -482,11 +483,10 @@ class MechanismEvaluator:
 
         A particle has the frame N.
         """
-        frames = np.array([max(body.frame, 0) for body in self.mechanism.bodies], dtype=np.intp)
         motions = (self._rotation, self._omega, self._omega_partials, self._alpha0)
         return (
             PointMotion(*(array[self._masscenters] for array in self._point_arrays)),
-            FrameMotion(*(array[frames] for array in motions)),
+            FrameMotion(*(array[self._body_frames] for array in motions)),
         )
 
     @cached_property
