@@ -101,15 +101,20 @@ class ConservedQuantities:
         """
         parameters = self._numeric.parameters(free_parameters)
         self._numeric.set_state(t, q, append_auxiliary_speeds(self.mechanism, u), z, r, parameters)
-        values, sizes = self._evaluate_candidates(t, q, u, parameters)
+        values, sizes = self._evaluate_candidates(t, q, u, parameters, with_components=any(self.conserved_components))
         indices = [quantity.candidate_index for quantity in self.quantities]
         return values[indices], sizes[indices]
 
     # ------------------------------------------------------------------ values
 
-    def _evaluate_candidates(self, t: float, q: Floats, u: Floats, parameters: Floats) -> tuple[Floats, Floats]:
-        """Return P, H, p and h at the present state, and the sums of the sizes of their terms."""
-        values, sizes, momenta_by_speed = self._evaluate_bodies(u, parameters)
+    def _evaluate_candidates(
+        self, t: float, q: Floats, u: Floats, parameters: Floats, *, with_components: bool
+    ) -> tuple[Floats, Floats]:
+        """Return P, H, p and h at the present state, and the sums of the sizes of their terms.
+
+        ``with_components``: P and H are wanted, else they are nan.
+        """
+        values, sizes, momenta_by_speed = self._evaluate_bodies(u, parameters, with_components=with_components)
         if not self._has_coordinate_momenta:
             return values, sizes
         K, k0 = self._numeric.kinematic_matrices()
@@ -121,7 +126,9 @@ class ConservedQuantities:
         h_size = float(np.abs(p * rates).sum()) + T + abs(V)
         return np.append(values, float(p @ rates) - T + V), np.append(sizes, h_size)
 
-    def _evaluate_bodies(self, u: Floats, parameters: Floats) -> tuple[Floats, Floats, Floats]:
+    def _evaluate_bodies(
+        self, u: Floats, parameters: Floats, *, with_components: bool
+    ) -> tuple[Floats, Floats, Floats]:
         """Return P and H, the sums of the sizes of their terms, shapes (6,); and m v · v_r, I ω · ω_r, (2 n, n_u).
 
         A term is the contribution of one speed to one body: for a falling body whose speeds are along its own axes, the
@@ -131,10 +138,11 @@ class ConservedQuantities:
         masses, inertias = self._evaluate_masses(parameters, frames)
         J, W = points.partials[:, :, :n], frames.partials[:, :, :n]
         momenta, spins = masses * points.velocity, (inertias @ frames.omega[:, :, None])[:, :, 0]
-        momentum_sizes = masses * _term_sizes(points.velocity, J, u)
-        values = np.concatenate([momenta.sum(axis=0), np.full(3, np.nan)])
-        sizes = np.concatenate([momentum_sizes.sum(axis=0), np.full(3, np.nan)])
-        if self._is_located:
+        values, sizes = np.full((2, 6), np.nan)
+        if with_components:
+            momentum_sizes = masses * _term_sizes(points.velocity, J, u)
+            values[:3], sizes[:3] = momenta.sum(axis=0), momentum_sizes.sum(axis=0)
+        if with_components and self._is_located:
             spin_sizes = (np.abs(inertias) @ _term_sizes(frames.omega, W, u)[:, :, None])[:, :, 0]
             values[3:] = (np.cross(points.position, momenta) + spins).sum(axis=0)
             sizes[3:] = (_moment_sizes(np.abs(points.position), momentum_sizes) + spin_sizes).sum(axis=0)
@@ -185,7 +193,9 @@ class ConservedQuantities:
         is_nonzero = np.zeros(6, dtype=bool)
         for sample in samples:
             rates, largest = self._evaluate_momentum_rates(sample)
-            values, sizes = self._evaluate_candidates(sample.t, sample.q, sample.u_constrained, sample.parameters)
+            values, sizes = self._evaluate_candidates(
+                sample.t, sample.q, sample.u_constrained, sample.parameters, with_components=True
+            )
             conserved &= np.abs(rates) <= ZERO_TOLERANCE * largest
             is_nonzero |= np.abs(values[:6]) > ZERO_TOLERANCE * np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
         if m.holonomic:  # samples do not lie on closed loops, and off them their forces have a moment
