@@ -79,7 +79,7 @@ class _WaitingPackageLoader(SourceFileLoader):
             qualified_name = f"{module.__name__}.{name}"
             if find_spec(qualified_name) is not None:  # ``from package import module`` reads the name first
                 return import_module(qualified_name)
-            del module.__dict__["__getattr__"]
+            module.__dict__.pop("__getattr__", None)  # another thread may have come first
             super(_WaitingPackageLoader, self).exec_module(module)
             return getattr(module, name)
 
