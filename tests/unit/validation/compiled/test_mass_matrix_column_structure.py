@@ -90,7 +90,7 @@ def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.Monke
 
 @pytest.fixture(scope="module")
 def flexible_arm() -> Mechanism:
-    return pipeline.derive("flexible_robot_arm").mechanism
+    return closed_mechanism_of("flexible_robot_arm")
 
 
 def test_particles_of_flexible_bodies_are_moved_as_groups(
