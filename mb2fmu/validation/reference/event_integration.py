@@ -367,8 +367,9 @@ class _EventIntegrationLoop:
         if self.event_count > _MAX_EVENTS:
             name = self.numeric.frozen.switches[due_switches[0]].name if due_switches else "an input"
             raise make_integration_standstill_error(
-                t, f"more than {_MAX_EVENTS} events came before, the last of {name}"
-            )
+                t, f"more than {_MAX_EVENTS:,} events came before, the last of {name}",
+                remedy="let the experiment end earlier, or what samples sample less often",
+            )  # fmt: skip
         self._check_event_accumulation(t, due_switches)
         before_modes, x = self.modes.copy(), y[:-1]
         after, name = self.numeric.settle_modes(t, x, r, self.prepared, self.modes, due_switches)

@@ -179,19 +179,17 @@ class IntegrationStandstillError(ValidationError):
     reached: Floats | None
 
 
+_STANDSTILL_REMEDY = (
+    "x' has no value there (a root or logarithm of a negative number, a division by zero), or the position is "
+    "singular: other start values or parameters, an earlier stop, or stiff=True"
+)
+
+
 def make_integration_standstill_error(
-    t: float, reason: str, reached: Floats | None = None, *, headline: str = REFERENCE_HEADLINE
-) -> IntegrationStandstillError:
+    t: float, reason: str, reached: Floats | None = None, *, headline: str = REFERENCE_HEADLINE,
+    remedy: str = _STANDSTILL_REMEDY,
+) -> IntegrationStandstillError:  # fmt: skip
     """Return the error of an integration that ends at t, in s; ``reached``: y up to there, if it is known."""
-    error = IntegrationStandstillError(
-        headline,
-        [
-            Fault(
-                f"at t = {t:.6g} s {reason}",
-                remedy="x' has no value there (a root or logarithm of a negative number, a division by zero), or the "
-                "position is singular: other start values or parameters, an earlier stop, or stiff=True",
-            )
-        ],
-    )
+    error = IntegrationStandstillError(headline, [Fault(f"at t = {t:.6g} s {reason}", remedy=remedy)])
     error.time, error.reason, error.reached = t, reason, reached
     return error

@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from event_models import particle, reference_of
 from scipy.integrate import solve_ivp
+from sympy.physics import mechanics as me
 
 from mb2fmu.errors import ValidationError
+from mb2fmu.validation.reference import event_integration
 from mb2fmu.validation.reference.integration_standstill_diagnosis import (
     diagnose_integration_standstill,
     make_scipy_failure_error,
@@ -72,3 +75,17 @@ def test_scipys_words_become_what_the_numbers_show():
     assert text.startswith("M cannot be simulated to 2 s:")
     assert "at t = 1 s or soon after the step size vanishes; x' has values there, and states grow" in text
     assert "spacing between numbers" not in text
+
+
+def test_too_many_samples_are_told_as_such(monkeypatch):
+    """Nothing is singular: the remedy is about what samples."""
+    monkeypatch.setattr(event_integration, "_MAX_EVENTS", 40)
+    force = me.dynamicsymbols("force")
+    model, x, _ = particle(0.25, 0.0, lambda _, v: force - 2 * v)
+    model.discrete(force, 0.0, "N")
+    model.every(0.001, {force: -40 * x})
+    with pytest.raises(ValidationError, match="more than 40 events came before") as caught:
+        reference_of(model)
+    (fault,) = caught.value.faults
+    assert "sample less often" in fault.remedy
+    assert "singular" not in fault.remedy
