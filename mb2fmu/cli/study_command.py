@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -266,21 +267,27 @@ def study(
       mb2fmu study plan.toml --out results --scheduler tcp://10.0.0.5:8786
     """
     from mb2fmu import pipeline
+    from mb2fmu.analysis.studies.study_result_store import MANIFEST_FILE
     from mb2fmu.pipeline.study_runs.study_run import run_study
 
     if workers is not None and scheduler != "local":
         raise click.BadParameter("a scheduler determines its number of workers itself", param_hint="--workers")
     plan = _form_study_plan(source, words)
     with StageProgressDisplay() as progress, _StudyCaseProgressDisplay() as counter:
-        outcome = run_study(
-            plan,
-            folder,
-            scheduler=scheduler,
-            workers=workers,
-            resume=resume,
-            on_progress=counter.show_case_progress,
-            observer=progress,
-        )
+        try:
+            outcome = run_study(
+                plan,
+                folder,
+                scheduler=scheduler,
+                workers=workers,
+                resume=resume,
+                on_progress=counter.show_case_progress,
+                observer=progress,
+            )
+        except KeyboardInterrupt as error:
+            if (folder / MANIFEST_FILE).is_file():
+                error.args = (f"{str(error) or 'interrupted'}; the same with --resume goes on",)
+            raise
     facts = {
         "folder": str(outcome.folder),
         "cases": outcome.cases,
@@ -309,7 +316,8 @@ def _print_outcome(outcome: StudyOutcome) -> None:
     lines: list[VerdictSummaryLine] = []
     if outcome.failed:
         headline = replace(headline, state="bad")
-        lines.append(VerdictSummaryLine("Failed", "the column message of the results says why"))
+        reason = textwrap.shorten(outcome.commonest_failure, 160, placeholder=" …")
+        lines.append(VerdictSummaryLine("Failed", f"most often: {reason} (all in the column message of the results)"))
     lines += [VerdictSummaryLine("Varied", outcome.default_variation_note)] if outcome.default_variation_note else []
     lines += [VerdictSummaryLine("Time", outcome.effort)] if outcome.effort else []
     lines.append(VerdictSummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -50,6 +51,7 @@ class StudyOutcome:
         summary: The page.
         effort: What the cases of this run took, in words; empty if none was run.
         overhead: Time of workers beside the cases, as a part of the cases' own; None if none was run.
+        commonest_failure: Message of most cases that failed; empty if none did.
     """
 
     folder: Path
@@ -59,6 +61,7 @@ class StudyOutcome:
     summary: Path
     effort: str = ""
     overhead: float | None = None
+    commonest_failure: str = ""
 
     @property
     def default_variation_note(self) -> str:
@@ -270,6 +273,8 @@ def _write_summary(store: StudyResultStore, study: ResolvedStudy, name: str, con
     page = render_study_summary_page(study, store.folder / name, cases, values, messages, facts, found)
     write_file_atomically(store.folder / SUMMARY_FILE, page)
     overhead = None if store.effort is None else store.effort.overhead
+    failures = Counter(message for message in messages if message).most_common(1)
     return StudyOutcome(
-        store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY_FILE, effort, overhead
-    )
+        store.folder, study, len(study.cases), store.failed, store.folder / SUMMARY_FILE, effort, overhead,
+        failures[0][0] if failures else "",
+    )  # fmt: skip

@@ -384,6 +384,13 @@ def commanded(*words: str | Path) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+def test_what_most_cases_failed_by_is_printed(falling: Path, tmp_path: Path) -> None:
+    code, said = commanded(plan_of(falling, tmp_path, "g,mood\n1,0\n2,3\n4,3\n"), "--out", tmp_path / "out")
+    assert code == 1
+    messages = [message for message in table(tmp_path / "out")["message"] if message]
+    assert f"most often: {messages[0]}" in " ".join(said.split())
+
+
 def test_a_fmu_without_a_plan_is_varied_in_its_parameters(falling: Path, tmp_path: Path) -> None:
     code, said = commanded(falling, "--stop", "1", "--step", "0.1", "--out", tmp_path / "out")
     assert code == 0, said
@@ -501,6 +508,7 @@ def test_an_interrupted_command_keeps_results_and_leaves_no_process(falling: Pat
     finally:
         process.kill()
     assert process.returncode == 130, said
+    assert said.rstrip().endswith("mb2fmu: interrupted; the same with --resume goes on")
     assert "Traceback" not in said
     assert children
     _, left = psutil.wait_procs(children, timeout=10.0)
