@@ -234,6 +234,9 @@ def _read_input_table(path: Path, units: Mapping[str, str]) -> tuple[list[InputS
         remedy = "sort the rows by time, none empty; two rows of one time are a jump"
         return [], [Fault("the column time falls, or has empty cells", path.name, remedy)]
     signals, faults = [], []
+    if len(table.columns) == 1:
+        remedy = f"add a column for {' or '.join(units)}" if units else "leave the table out: there are no inputs"
+        faults.append(Fault("has the column time only", path.name, remedy))
     for column in table.columns:
         if column is time:
             continue

@@ -95,6 +95,9 @@ def test_a_table_gives_the_rates_too_or_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="there is no input s_dott") as caught:
         read_input_signals({"s_dott": 0.0}, (table,), UNITS, 1.0, RATES)
     assert len(caught.value.faults) == 1, "what is missing is misspelt"
+    table.write_text("time\n0\n1\n")
+    with pytest.raises(ValidationError, match="has the column time only"):
+        read_input_signals({"s": 0.0}, (table,), UNITS, 1.0, RATES)
     table.write_text("time,s,s_dot\n0,0,0.1\n1,0.1,0.1\n")
     with pytest.raises(ValidationError, match="its rates are not given: s_ddot"):
         read_input_signals({}, (table,), UNITS, 1.0, RATES)
