@@ -128,7 +128,7 @@ class SwitchModesStruct(ctypes.Structure):
 
     _fields_: ClassVar[Sequence[tuple[str, Any]]] = [
         *_list_c_integer_fields("switches inputs first held_count"),
-        *_list_c_pointer_fields("held rates probes effects"),
+        *_list_c_pointer_fields("held rates probes effects may_hold rest_limits"),
         *_list_c_integer_fields("behind"),
         *_list_c_pointer_fields("kinds sizes values"),
         ("late", ctypes.c_double),

@@ -39,6 +39,7 @@ _C_MODULES = (
     "dop853",
     "equations",
     "event_steps",
+    "holding_forces",
     "settling",
     "mass_matrix",
     "modes",

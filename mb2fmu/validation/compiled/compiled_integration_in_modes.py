@@ -1,8 +1,8 @@
 """``CompiledIntegrationInModes``: steps of equations with switches between events, in C.
 
-The twin of ``event_integration`` and ``mode_equations`` where things of one kind hold. Events of equations without
-signs and latches (samples of a controller, impacts, contacts that stick and slide) are settled in C, too; whatever C
-cannot do is left to the twin.
+The twin of ``event_integration`` and ``mode_equations`` where no two of the things that hold hold the same motion, and
+no signs hold beside latches. Events of equations without latches (samples of a controller, impacts, contacts that stick
+and slide, dry friction) are settled in C, too; whatever C cannot do is left to the twin.
 """
 
 from __future__ import annotations
@@ -196,7 +196,8 @@ class CompiledIntegrationInModes:
         most_held = counts[0] - inputs
         self._held, self._rate_outputs = np.zeros(most_held, dtype=np.int64), rate_outputs
         self._probes = probes
-        self._effects = np.zeros((most_held + 2) * most_held)
+        self._effects, self._may_hold = np.zeros((3 * most_held + 8) * most_held), np.zeros(most_held, dtype=np.int64)
+        self._rest_limits = np.zeros(n)
         self._parameters: tuple[Sequence[float], Floats] = ((), np.zeros(0))
         self._scales, self._inputs = np.zeros(equations.n_x + 1), inputs
         self._modes = c_structures.SwitchModesStruct(
@@ -206,7 +207,8 @@ class CompiledIntegrationInModes:
             margins=array_address(self._margins[0]), limits=array_address(self._margins[1]),
             seen=array_address(self._margins[2:]),
             held=array_address(self._held), rates=array_address(self._rate_outputs), probes=array_address(self._probes),
-            effects=array_address(self._effects),
+            effects=array_address(self._effects), may_hold=array_address(self._may_hold),
+            rest_limits=array_address(self._rest_limits),
         )  # fmt: skip
         self._integration = c_structures.TrajectoryIntegrationStruct(
             time=array_address(self._time), points=2,

@@ -152,12 +152,12 @@ class ModeEquations(NumericEquations):
     def list_held_inputs(self, x: Floats, modes: SwitchModes, blocked_lines: Collection[int] = ()) -> list[int] | None:
         """Return the own inputs that hold something in these modes, for C; None if C cannot find their values.
 
-        Beside contacts that rest and closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
+        Beside closed latches Python finds what signs may rest. ``blocked_lines``: of contacts,
         from :meth:`find_blocked_contact_lines`; they have no force.
         """
         n = self._switch_count
         holding_inputs = [i for i in self._list_holding_inputs(x, modes) if i - n not in blocked_lines]
-        if holding_inputs and holding_inputs[-1] >= n and self.signs:  # signs come first
+        if holding_inputs and holding_inputs[-1] >= n + self.contact_line_count and self.signs:  # latches come last
             return None
         return holding_inputs
 

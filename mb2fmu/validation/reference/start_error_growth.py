@@ -85,7 +85,7 @@ def _compute_output_rates(reference: ReferenceRun, rows: npt.NDArray[np.int64]) 
     """Return |dy/dt| of the outputs at communication points, inputs held, shape (n_rows, n_y); 0 where undefined."""
     numeric, run = reference.numeric, reference.experiment
     prepared, time_step = numeric.prepare(run.parameters), 1e-6 * run.step
-    changes = np.zeros((len(rows), len(numeric.equations.outputs)))
+    changes = np.zeros((len(rows), sum(variable.kind == "output" for variable in reference.variables)))
     for change, row in zip(changes, rows.tolist(), strict=True):
         t, x, r = float(run.time[row]), reference.states[row], run.inputs_at(row).tolist()
         modes = reference.modes[row] if reference.modes else None

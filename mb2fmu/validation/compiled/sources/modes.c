@@ -1,13 +1,25 @@
 #include "modes.h"
 
 #include "dense.h"
+#include "holding_forces.h"
 #include "sliding.h"
 
 #include <math.h>
 #include <string.h>
 
 #define CLOCK_ROUND_OFF 0x1p-49
-#define LEAST_PIVOT 1e-6
+#define PUSHED_SLIP_LIMIT 1e-6 /* over its size, above which friction slides though others hold its motion */
+
+/* What may hold, the signs first, and what it does at one instant. */
+struct holding {
+    int64_t n;
+    int64_t signs;
+    const int64_t *inputs; /* behind the model's */
+    double *effects;       /* shape (n, n) */
+    double *base;          /* rates without holding values */
+    double *limits;        /* of the signs */
+    double *numbers;
+};
 
 int observe_in_modes(
     struct equations *e, struct modes *m, double t, const double x[], const double p[], double x_dot[])
@@ -26,103 +38,127 @@ int is_comparable(double *probe, double change, double wanted)
     return 0;
 }
 
-/* The rates that are held, over their sizes, with the inputs in m->r. */
-static int observe_held_rates(
-    struct equations *e, struct modes *m, double t, const double x[], const double p[], double rates[])
+/* The rates of what may hold, over their sizes, with the inputs in m->r. */
+static int observe_held_rates(struct equations *e, struct modes *m, double t, const double x[], const double p[],
+    const struct holding *h, double rates[])
 {
     const int status = observe_in_modes(e, m, t, x, p, m->x_dot);
-    for (int64_t i = 0; i < m->held_count; i++) {
-        const double size = m->held[i] < m->switches ? m->sizes[m->held[i]] : 1.0;
-        rates[i] = m->outputs[m->rates[m->held[i]]] / size;
+    for (int64_t i = 0; i < h->n; i++) {
+        const double size = h->inputs[i] < m->switches ? m->sizes[h->inputs[i]] : 1.0;
+        rates[i] = m->outputs[m->rates[h->inputs[i]]] / size;
     }
     return status;
 }
 
 /* Column j of the effects: what a unit of the holding value j changes each held rate by. */
-static int measure_effect(struct equations *e, struct modes *m, double t, const double x[], const double p[], int64_t j,
-    double wanted)
+static int measure_effect(struct equations *e, struct modes *m, double t, const double x[], const double p[],
+    const struct holding *h, int64_t j, double wanted)
 {
-    const int64_t n = m->held_count;
-    const double *base = m->effects + n * n;
-    double *rates = m->effects + n * n + n;
-    double *value = m->r + m->inputs + m->held[j];
-    double *probe = m->probes + m->held[j];
+    double *value = m->r + m->inputs + h->inputs[j];
+    double *probe = m->probes + h->inputs[j];
     int status = OK;
     for (int trial = 0; trial < PROBE_TRIALS && status == OK; trial++) {
         *value = *probe;
-        status = observe_held_rates(e, m, t, x, p, rates);
-        if (m->held[j] < m->switches || is_comparable(probe, fabs(rates[j] - base[j]), wanted)) {
+        status = observe_held_rates(e, m, t, x, p, h, h->numbers);
+        if (j < h->signs || is_comparable(probe, fabs(h->numbers[j] - h->base[j]), wanted)) {
             break;
         }
     }
-    for (int64_t i = 0; i < n; i++) {
-        m->effects[i * n + j] = (rates[i] - base[i]) / *value;
+    for (int64_t i = 0; i < h->n; i++) {
+        h->effects[i * h->n + j] = (h->numbers[i] - h->base[i]) / *value;
     }
     *value = 0.0;
     return status;
 }
 
-int solve_for_forces(int64_t n, double effects[], double right[], double scales[])
-{
-    if (n == 1) {
-        right[0] = effects[0] == 0.0 ? 0.0 : -right[0] / effects[0];
-        return OK;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        scales[i] = sqrt(fabs(effects[i * n + i]));
-        if (scales[i] == 0.0) {
-            return UNSOLVED;
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        right[i] /= -scales[i];
-        for (int64_t j = 0; j < n; j++) {
-            effects[i * n + j] /= scales[i] * scales[j];
-        }
-    }
-    if (solve_square(n, 1, effects, right) != 0) {
-        return UNSOLVED;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        if (!(fabs(effects[i * n + i]) > LEAST_PIVOT)) { /* scaled rows are about 1 */
-            return UNSOLVED;
-        }
-        right[i] /= scales[i];
-    }
-    return OK;
-}
-
-int reference_hold(struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
+/* Rates without holding values, which m->r becomes, the limits of signs there, and all effects. */
+static int measure_effects(struct equations *e, struct modes *m, double t, const double x[], const double r[],
+    const double p[], const struct holding *h)
 {
     memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
-    const int64_t n = m->held_count;
-    if (n == 0) {
-        return OK;
+    for (int64_t i = 0; i < h->n; i++) {
+        m->r[m->inputs + h->inputs[i]] = 0.0;
     }
-    for (int64_t i = 0; i < n; i++) {
-        m->r[m->inputs + m->held[i]] = 0.0;
-    }
-    double *base = m->effects + n * n;
-    int status = observe_held_rates(e, m, t, x, p, base);
-    int finite = 1;
+    int status = observe_held_rates(e, m, t, x, p, h, h->base);
     double wanted = 1.0;
-    for (int64_t i = 0; i < n; i++) {
-        finite &= m->held[i] >= m->switches || isfinite(m->outputs[m->first + m->switches + m->held[i]]);
-        wanted = fmax(wanted, fabs(base[i]));
+    int finite = 1;
+    for (int64_t i = 0; i < h->n; i++) {
+        if (i < h->signs) {
+            finite &= isfinite(m->outputs[m->first + m->switches + h->inputs[i]]);
+            h->limits[i] = limit_of(m, h->inputs[i]);
+        } else {
+            wanted = fmax(wanted, fabs(h->base[i]));
+        }
     }
-    for (int64_t j = 0; j < n && status == OK; j++) {
-        status = measure_effect(e, m, t, x, p, j, wanted);
+    for (int64_t j = 0; j < h->n && status == OK; j++) {
+        status = measure_effect(e, m, t, x, p, h, j, wanted);
     }
     if (status != OK) {
         return status;
     }
-    if (!finite || !all_finite(n * n + n, m->effects) || solve_for_forces(n, m->effects, base, base + n) != OK) {
+    return finite && all_finite(h->n * (h->n + 1), h->effects) ? OK : UNSOLVED;
+}
+
+static struct holding holding_of(const struct modes *m, const int64_t inputs[], int64_t n)
+{
+    struct holding h = {.n = n, .inputs = inputs, .effects = m->effects};
+    h.base = h.effects + n * n;
+    h.limits = h.base + n;
+    h.numbers = h.limits + n;
+    for (int64_t i = 0; i < n; i++) {
+        h.signs += inputs[i] < m->switches;
+    }
+    return h;
+}
+
+int reference_hold(struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
+{
+    const struct holding h = holding_of(m, m->held, m->held_count);
+    const struct held_surfaces surfaces = {h.n, h.signs, h.effects, h.limits};
+    if (h.n == 0) {
+        memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
+        return OK;
+    }
+    const int status = measure_effects(e, m, t, x, r, p, &h);
+    if (status != OK) {
+        return status;
+    }
+    if (solve_for_forces(&surfaces, h.base, h.numbers) != OK) {
         return UNSOLVED;
     }
-    for (int64_t i = 0; i < n; i++) {
-        m->r[m->inputs + m->held[i]] = base[i];
+    for (int64_t i = 0; i < h.n; i++) {
+        m->r[m->inputs + m->held[i]] = h.base[i];
     }
     return OK;
+}
+
+int find_rest_limits(
+    struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
+{
+    int64_t n = 0;
+    memset(m->rest_limits, 0, (size_t)m->switches * sizeof(double));
+    for (int64_t i = 0; i < m->switches; i++) {
+        if (m->kinds[i] == SIGN) {
+            m->may_hold[n++] = i;
+        }
+    }
+    const int64_t signs = n;
+    for (int64_t i = 0; i < m->held_count && signs > 0; i++) {
+        if (m->held[i] >= m->switches) {
+            m->may_hold[n++] = m->held[i];
+        }
+    }
+    if (n == signs) {
+        return OK;
+    }
+    const struct holding h = holding_of(m, m->may_hold, n);
+    const struct held_surfaces surfaces = {h.n, h.signs, h.effects, h.limits};
+    int status = measure_effects(e, m, t, x, r, p, &h);
+    status = status == OK ? find_ineffective_frictions(&surfaces, h.base, h.numbers) : status;
+    for (int64_t i = 0; i < signs && status == OK; i++) {
+        m->rest_limits[m->may_hold[i]] = h.base[i] * PUSHED_SLIP_LIMIT;
+    }
+    return status;
 }
 
 /* As compute_distance_to_next_count of equations_between_events.py. */
@@ -135,10 +171,23 @@ static double counter_margin(double at, double mode, int clock)
     return ahead < at - mode ? ahead : at - mode;
 }
 
+double limit_of(const struct modes *m, int64_t i) { return fmax(m->outputs[m->first + m->switches + i], 1.0); }
+
+double driven_value(const struct modes *m, int64_t i)
+{
+    const double value = m->r[m->inputs + i];
+    const double rate = m->outputs[m->rates[i]] / m->sizes[i];
+    if (value == 0.0 && m->rest_limits[i] > 0.0) {
+        return limit_of(m, i) * (m->outputs[m->first + i] / m->sizes[i]) / m->rest_limits[i];
+    }
+    return value == 0.0 && fabs(rate) > REST_SLIP_TOLERANCE ? copysign(limit_of(m, i) + fabs(rate), rate) : value;
+}
+
 int reference_margins(struct equations *e, struct modes *m, double t, const double x[], const double r[],
     const double p[], double margins[])
 {
-    int status = reference_hold(e, m, t, x, r, p);
+    int status = find_rest_limits(e, m, t, x, r, p);
+    status = status == OK ? reference_hold(e, m, t, x, r, p) : status;
     status = status == OK ? observe_in_modes(e, m, t, x, p, m->x_dot) : status;
     for (int64_t i = 0; i < m->switches && status == OK; i++) {
         const double at = m->outputs[m->first + i] / m->sizes[i];
@@ -147,13 +196,8 @@ int reference_margins(struct equations *e, struct modes *m, double t, const doub
             margins[i] = counter_margin(at, mode, m->kinds[i] == CLOCK);
         } else if (m->kinds[i] != SIGN) {
             margins[i] = mode > 0.5 ? (at == 0.0 && m->kinds[i] == TRUTH_AT_EVENTS ? -1.0 : at) : -at;
-        } else if (mode != 0.0) {
-            margins[i] = mode * at;
         } else {
-            const double limit = fmax(m->outputs[m->first + m->switches + i], 1.0); /* no less than when it slips */
-            const double rate = fabs(m->outputs[m->first + 2 * m->switches + i] / m->sizes[i]);
-            const double value = fabs(m->r[m->inputs + i]);
-            margins[i] = value == 0.0 && rate > REST_SLIP_TOLERANCE ? limit - fabs(limit + rate) : limit - value;
+            margins[i] = mode != 0.0 ? mode * at - m->rest_limits[i] : limit_of(m, i) - fabs(driven_value(m, i));
         }
         margins[i] += m->late;
     }

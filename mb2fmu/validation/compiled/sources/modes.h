@@ -1,7 +1,7 @@
 /* Equations with switches in given modes: what holds surfaces, and how far each mode is from being wrong.
 
-   What ModeEquations and HybridEquations do in NumPy, where things of one kind hold, and no two of them the same motion:
-   signs, contacts, or rows of latches; the two last in equations without signs. */
+   What ModeEquations and HybridEquations do in NumPy, where no two of the things that hold hold the same motion: signs,
+   contacts, rows of latches, or signs beside contacts. */
 #ifndef MB2FMU_REFERENCE_MODES_H
 #define MB2FMU_REFERENCE_MODES_H
 
@@ -19,7 +19,9 @@ struct modes {
     int64_t *held;        /* inputs behind the model's that hold them. Changes */
     const int64_t *rates; /* output that each of all that may hold makes zero, in the order of these inputs */
     double *probes;       /* of each input behind the model's, the force that is tried; of signs 1. Changes */
-    double *effects;      /* shape (held_count + 2, held_count). Changes */
+    double *effects;      /* shape (3 n + 8, n); n: of all that may hold. Changes, as the next */
+    int64_t *may_hold;    /* all signs, then the contacts that rest */
+    double *rest_limits;  /* slip over its size up to which each sign rests, whatever it could hold, shape (switches,) */
     int64_t behind;       /* 1: the first step begins at an event. Changes */
     const int64_t *kinds; /* shape (switches,) */
     const double *sizes;  /* of surfaces */
@@ -37,9 +39,16 @@ struct modes {
    next one to be tried is set. */
 int is_comparable(double *probe, double change, double wanted);
 
-/* right := the forces f of effects f = -right, with n numbers to work with; ``effects`` changes. UNSOLVED: several say
-   nearly the same. */
-int solve_for_forces(int64_t n, double effects[], double right[], double scales[]);
+/* Largest value at which a sign holds: no less than when it slips. */
+double limit_of(const struct modes *m, int64_t i);
+
+/* The value that holds a sign; of one that is driven and holds nothing, a value beyond its limit in that direction. Where
+   contacts hold its motion it is driven by slip alone, which they give it. */
+double driven_value(const struct modes *m, int64_t i);
+
+/* Sets m->rest_limits: more than 0 where contacts that rest hold a sign's motion. UNSOLVED: others must find them. */
+int find_rest_limits(
+    struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[]);
 
 /* x' and all outputs, these in m->outputs, with the inputs in m->r. */
 int observe_in_modes(

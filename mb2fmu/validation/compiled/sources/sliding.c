@@ -1,6 +1,7 @@
 #include "sliding.h"
 
 #include "dense.h"
+#include "holding_forces.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,16 +12,6 @@
 double surface_of(const struct modes *m, int64_t i) { return m->outputs[m->first + i] / m->sizes[i]; }
 
 static double rate_of(const struct modes *m, int64_t i) { return m->outputs[m->rates[i]] / m->sizes[i]; }
-
-static double limit_of(const struct modes *m, int64_t i) { return fmax(m->outputs[m->first + m->switches + i], 1.0); }
-
-/* The value that holds a sign; of one that is driven and holds nothing, a value beyond its limit in that direction. */
-static double driven_value(const struct modes *m, int64_t i)
-{
-    const double value = m->r[m->inputs + i];
-    const double rate = rate_of(m, i);
-    return value == 0.0 && fabs(rate) > REST_SLIP_TOLERANCE ? copysign(limit_of(m, i) + fabs(rate), rate) : value;
-}
 
 static double sign_of(double value) { return value > 0.0 ? 1.0 : value < 0.0 ? -1.0 : 0.0; }
 
@@ -62,13 +53,14 @@ int stop_held_slips(
 {
     const int64_t n = m->held_count;
     const int64_t n_x = states_of(e);
-    double *effects = (double *)calloc((size_t)(n * (n + 3 + n_x)), sizeof(double));
+    double *effects = (double *)calloc((size_t)(n * (n + 2 + n_x) + HOLDING_NUMBERS(n)), sizeof(double));
+    const struct held_surfaces held = {n, n, effects, NULL};
     if (!effects) {
         return NO_MEMORY;
     }
     double *rates = effects + n * n;
     double *impulses = rates + n;
-    double *x_dots = impulses + 2 * n;
+    double *x_dots = impulses + n;
     memcpy(m->r, inputs, (size_t)e->n_r * sizeof(double));
     int status = observe_in_modes(e, m, t, x, p, m->x_dot);
     for (int64_t i = 0; i < n; i++) {
@@ -77,7 +69,7 @@ int stop_held_slips(
     }
     status = status == OK ? measure_effects(e, m, t, x, p, effects, x_dots) : status;
     if (status == OK) {
-        status = all_finite(n * (n + 2), effects) ? solve_for_forces(n, effects, impulses, impulses + n) : UNSOLVED;
+        status = all_finite(n * (n + 2), effects) ? solve_for_forces(&held, impulses, x_dots + n * n_x) : UNSOLVED;
     }
     for (int64_t j = 0; j < n && status == OK; j++) {
         for (int64_t i = e->n_q; i < n_x - e->n_z; i++) {

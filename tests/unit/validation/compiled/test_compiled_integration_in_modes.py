@@ -125,6 +125,27 @@ def pulled_blocks():
     return two_coordinates("Pulled", forces, (0.0, 0.0, 0.3, 0.4), in_plane=False)
 
 
+def rubbing_at_a_stop():
+    """A rough mass is pushed to a stop, rests there and leaves when the force pulls."""
+    model, x, _ = particle(0.0, 1.0, lambda x, v: 20 - 60 * TIME - 3 * v - 10 * x - 2 * sm.sign(v))
+    model.add(Impact("stop", sm.Rational(1, 10) - x, restitution=0.4, rest_below=0.05))
+    return model
+
+
+def pulled_blocks_at_a_stop():
+    """The second of two rough blocks comes to a stop, and friction holds the first one beside it for a while."""
+    model = pulled_blocks()
+    model.add(Impact("stop", sm.Rational(1, 20) - Y, restitution=0.2, rest_below=0.1))
+    return model
+
+
+def rubbing_in_a_corner():
+    """A point with friction along two axes in a plane comes to a slanted wall."""
+    model = two_coordinates("Corner", (6 - 2 * sm.sign(V), 2 - sm.sign(W)), (0.0, 0.0, 0.3, 0.4))
+    model.add(Impact("wall", sm.Rational(1, 10) - X - Y / 3, restitution=0.2, rest_below=0.1))
+    return model
+
+
 def docked():
     """A point in a plane is caught in two directions at 0.2 s, and let go at 0.5 s."""
     model = two_coordinates("Docked", (-V, sm.cos(3 * TIME)), (0.0, 0.05, 1.0, 1.0))
@@ -176,7 +197,7 @@ def test_motions_and_events_agree(reference, monkeypatch):
 
 @pytest.mark.parametrize(
     ("make_model", "most_held"),
-    [(pressed_against_a_stop, 1), (caught, 1),
+    [(pressed_against_a_stop, 1), (caught, 1), (rubbing_at_a_stop, 2), (pulled_blocks_at_a_stop, 2),
      *by_night((docked, 2), (hooked_on_the_ground, 2)), (docked_on_the_ground, 2),
      *by_night((RIGHT["two_latches_that_hold_one_motion"], 2))],
 )  # fmt: skip
@@ -226,6 +247,30 @@ def draw_modes(numeric, random):
     for i in numeric.signs:
         values[i] = random.choice([-1.0, 0.0, 1.0])
     return x, SwitchModes(values, np.zeros(len(numeric.frozen.events)))
+
+
+@pytest.mark.parametrize("make", [rubbing_at_a_stop, pulled_blocks_at_a_stop, rubbing_in_a_corner])
+def test_friction_beside_contacts_agrees_at_random_states(make):
+    """Where several frictions and a contact hold one motion Python shares it."""
+    reference = reference_of(make())
+    numeric, random = reference.numeric, np.random.default_rng(0)
+    prepared, shared = numeric.prepare(reference.experiment.parameters), 0
+    for _ in range(200):
+        x, modes = draw_modes(numeric, random)
+        compiled = numeric.set_modes_in_c(x, [], prepared, modes)
+        found, margins = compiled.find_holding_values(0.3, x), compiled.compute_margins(0.3, x)
+        if found is None:
+            assert len(numeric._list_holding_inputs(x, modes)) > numeric.n_u
+            shared += 1
+            continue
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ModeEquations, "mode_steps", None)
+            wanted = numeric.find_holding_values(0.3, x, [], prepared, modes)
+            wanted_margins = numeric.margins(0.3, x, [], prepared, modes)
+        assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+        assert margins == pytest.approx(wanted_margins, rel=1e-12, abs=1e-12)
+    assert shared < 50
+    assert (shared > 0) == (make is rubbing_in_a_corner)
 
 
 def settle_in_both(reference, seed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sm
+from event_models import belt, reference_of
 from sympy.physics import mechanics as me
 
 from mb2fmu import Model
@@ -49,3 +50,14 @@ def test_sensitivity_of_a_reversal_is_measured_there(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(start_error_growth, "find_fast_changing_points", lambda _: np.zeros(0, dtype=np.int64))
     blind = start_error_growth.measure_start_error_growth(reference)
     assert np.max(np.maximum(full, sizes) / np.maximum(blind, sizes)) > 3.5
+
+
+def test_rates_are_those_of_the_outputs_of_a_model_with_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its equations between events have further outputs."""
+    reference = reference_of(belt())
+    monkeypatch.setattr(start_error_growth, "MAX_SENSITIVITY_POINTS", 5)
+    rows = np.arange(len(reference.experiment.time))
+    rates = start_error_growth._compute_output_rates(reference, rows)
+    assert rates.shape == (len(rows), 1)
+    assert rates[0] == pytest.approx(0.5, rel=1e-6)  # friction that holds has the spring's rate
+    assert not np.isin(start_error_growth.find_fast_changing_points(reference), [0, len(rows) - 1]).any()
