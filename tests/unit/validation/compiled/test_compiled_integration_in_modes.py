@@ -177,6 +177,11 @@ def integrate(reference):
     return y, log.events
 
 
+def follows_opening(event):
+    """What a contact leaves like 1e-16 m + j t^3 / 6 by itself is known to the cube root of round-off."""
+    return not event.sets_state and event.name.startswith("gap of ")
+
+
 def assert_that_twin_agrees(reference, compiled, monkeypatch, time_tolerance=1e-10):
     """Compare the trajectory and events of steps in C with those in Python alone."""
     y, events = compiled
@@ -186,9 +191,7 @@ def assert_that_twin_agrees(reference, compiled, monkeypatch, time_tolerance=1e-
     assert y == pytest.approx(wanted, abs=1e-10)
     assert [event.name for event in events] == [event.name for event in wanted_events]
     for event, other in zip(events, wanted_events, strict=True):
-        # What a contact leaves like 1e-16 m + j t^3 / 6 by itself is known to the cube root of round-off.
-        follows_opening = not event.sets_state and event.name.startswith("gap of ")
-        assert event.time == pytest.approx(other.time, abs=1e-6 if follows_opening else time_tolerance)
+        assert event.time == pytest.approx(other.time, abs=1e-6 if follows_opening(event) else time_tolerance)
 
 
 def test_motions_and_events_agree(reference, monkeypatch):
@@ -197,7 +200,7 @@ def test_motions_and_events_agree(reference, monkeypatch):
 
 @pytest.mark.parametrize(
     ("make_model", "most_held"),
-    [(pressed_against_a_stop, 1), (caught, 1), (rubbing_at_a_stop, 2), (pulled_blocks_at_a_stop, 2),
+    [(pressed_against_a_stop, 1), (caught, 1), (rubbing_at_a_stop, 2),
      *by_night((docked, 2), (hooked_on_the_ground, 2)), (docked_on_the_ground, 2),
      *by_night((RIGHT["two_latches_that_hold_one_motion"], 2))],
 )  # fmt: skip
@@ -277,6 +280,10 @@ def settle_in_both(reference, seed):
     """Return what one event makes of random modes, in C and in Python; None where that one cannot settle it."""
     numeric, random = reference.numeric, np.random.default_rng(seed)
     prepared, (x, modes) = numeric.prepare(reference.experiment.parameters), draw_modes(numeric, random)
+    if numeric.signs and numeric.contact_line_count:  # else round-off decides whether friction stops an impact
+        if not np.any(x[numeric._resting_states] == 1.0):
+            x[: numeric.n_q] = -np.abs(x[: numeric.n_q])  # on the free side of each stop
+        x = numeric.stop_held_speeds(0.3, x, [], prepared, modes)
     switch = int(random.integers(len(modes.values)))
     numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, past_conditions=modes.past_conditions)
     found = numeric.mode_steps.settle(0.3, x, switch)
@@ -289,7 +296,7 @@ def settle_in_both(reference, seed):
     return found, (x, modes.values, modes.past_conditions)
 
 
-@pytest.fixture(scope="module", params=[pulled_blocks, arm, thrown])
+@pytest.fixture(scope="module", params=[pulled_blocks, arm, thrown, rubbing_at_a_stop, pulled_blocks_at_a_stop])
 def settled(request):
     return reference_of(request.param())
 
@@ -301,7 +308,14 @@ def test_settling_agrees_at_random_states(settled, seed):
     assert (found is None) == (wanted is None)
     if wanted is not None:
         x, values, conditions = found
-        assert values.tolist() == wanted[1].tolist()
+        differs = values != wanted[1]
+        if differs.any():  # round-off decides whether a gap still closes that friction has stopped
+            numeric = settled.numeric
+            assert numeric.signs
+            assert numeric.contact_line_count
+            assert not differs[numeric.signs].any()
+            motion = numeric.evaluate_in_modes(0.3, wanted[0], [], numeric.prepare(()), wanted[1])
+            assert np.abs(motion.surfaces[differs]).max() < 1e-12
         assert x == pytest.approx(wanted[0], rel=1e-12, abs=1e-12)
         assert conditions == pytest.approx(wanted[2])
 
@@ -353,7 +367,9 @@ def bounces():
     return model
 
 
-@pytest.mark.parametrize("make", [sampled, relay, bounces, dropped, thrown, pulled_blocks])
+@pytest.mark.parametrize(
+    "make", [sampled, relay, bounces, dropped, thrown, pulled_blocks, rubbing_at_a_stop, pulled_blocks_at_a_stop]
+)
 def test_events_that_are_settled_in_c_agree(make, monkeypatch):
     model = make()
     model.experiment(stop=1.0, step=0.05, tolerance=1e-9)
@@ -373,8 +389,9 @@ def test_events_that_are_settled_in_c_agree(make, monkeypatch):
         assert (event.name, event.switch, event.step, event.sets_state, event.round_off) == (
             other.name, other.switch, other.step, other.sets_state, other.round_off
         )  # fmt: skip
-        assert event.time == pytest.approx(other.time, abs=1e-10)
-        assert event.states == pytest.approx(other.states, abs=1e-9)
+        time_tolerance, state_tolerance = (1e-6, 1e-6) if follows_opening(event) else (1e-10, 1e-9)
+        assert event.time == pytest.approx(other.time, abs=time_tolerance)
+        assert event.states == pytest.approx(other.states, abs=state_tolerance)
         for side, other_side in zip(event.sides, other.sides, strict=True):
             assert side.values == pytest.approx(other_side.values)
             assert side.past_conditions == pytest.approx(other_side.past_conditions)
