@@ -395,3 +395,38 @@ def test_events_that_are_settled_in_c_agree(make, monkeypatch):
         for side, other_side in zip(event.sides, other.sides, strict=True):
             assert side.values == pytest.approx(other_side.values)
             assert side.past_conditions == pytest.approx(other_side.past_conditions)
+
+
+def test_events_see_what_friction_bears_before_a_stop(monkeypatch):
+    """Friction holds with half of what it can while an event reads its value; a contact is open."""
+    record = me.dynamicsymbols("record")
+    model, x, v = particle(0.0, 0.0, lambda _, v: 1 - 2 * sm.sign(v))
+    model.add(Impact("stop", sm.Rational(1, 10) - x, restitution=0.4, rest_below=0.05))
+    model.discrete(record, 0.0)
+    model.when(TIME >= 0.3, {record: sm.sign(v)}, name="read")
+    run = reference_of(model)
+    place = run.numeric.event_targets[[event.name for event in run.numeric.frozen.events].index("read")]
+    y, events = integrate(run)
+    assert [event.name for event in events] == ["read"]
+    assert y[-1, place] == pytest.approx([0.5], rel=1e-12)
+    assert_that_twin_agrees(run, (y, events), monkeypatch)
+
+
+def test_what_drift_makes_of_slip_ends_where_a_contact_opens():
+    """A contact rests with a rate of 1e-8 m/s that is none of its motion: friction beside it would slip by it."""
+    numeric = reference_of(rubbing_at_a_stop()).numeric
+    prepared, names = numeric.prepare(()), numeric.switch_names
+    x = np.zeros(numeric.n_x)
+    x[:2], x[numeric._resting_states] = (0.1, 1e-8), 1.0
+    modes = SwitchModes(np.array([0.0, 0.0, 0.0, 1.0, 0.0]), np.zeros(len(numeric.frozen.events)))
+    switch = names.index("force of stop")
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, past_conditions=modes.past_conditions)
+    states, values, conditions = numeric.mode_steps.settle(0.7, x, switch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModeEquations, "mode_steps", None)
+        wanted, _ = numeric.settle_modes(0.7, x, [], prepared, modes, [switch])
+    assert wanted[numeric._resting_states[0]] < 1.0  # it opens
+    assert states[1] == wanted[1] == 0.0
+    assert states == pytest.approx(wanted, rel=1e-12)
+    assert values.tolist() == modes.values.tolist()
+    assert conditions == pytest.approx(modes.past_conditions)
