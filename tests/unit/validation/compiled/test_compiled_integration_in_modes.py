@@ -314,7 +314,8 @@ def test_settling_agrees_at_random_states(settled, seed):
             assert numeric.signs
             assert numeric.contact_line_count
             assert not differs[numeric.signs].any()
-            motion = numeric.evaluate_in_modes(0.3, wanted[0], [], numeric.prepare(()), wanted[1])
+            prepared = numeric.prepare(settled.experiment.parameters)
+            motion = numeric.evaluate_in_modes(0.3, wanted[0], [], prepared, wanted[1])
             assert np.abs(motion.surfaces[differs]).max() < 1e-12
         assert x == pytest.approx(wanted[0], rel=1e-12, abs=1e-12)
         assert conditions == pytest.approx(wanted[2])
@@ -414,8 +415,9 @@ def test_events_see_what_friction_bears_before_a_stop(monkeypatch):
 
 def test_what_drift_makes_of_slip_ends_where_a_contact_opens():
     """A contact rests with a rate of 1e-8 m/s that is none of its motion: friction beside it would slip by it."""
-    numeric = reference_of(rubbing_at_a_stop()).numeric
-    prepared, names = numeric.prepare(()), numeric.switch_names
+    reference = reference_of(rubbing_at_a_stop())
+    numeric = reference.numeric
+    prepared, names = numeric.prepare(reference.experiment.parameters), numeric.switch_names
     x = np.zeros(numeric.n_x)
     x[:2], x[numeric._resting_states] = (0.1, 1e-8), 1.0
     modes = SwitchModes(np.array([0.0, 0.0, 0.0, 1.0, 0.0]), np.zeros(len(numeric.frozen.events)))
