@@ -230,7 +230,7 @@ class CompiledIntegrationInModes:
         self._past, self._records = np.zeros(count), np.zeros((_RECORDS, 4 + 2 * (n + count + n_y)))
         roles = np.array(events.roles, dtype=np.int64)
         contacts = self._contacts = _make_contacts(events.contacts) if events.contacts else None
-        self._settling_arrays = begin, sets, targets, roles, np.zeros(3 * n + count + 2 * n_y)
+        self._settling_arrays = begin, sets, targets, roles, np.zeros(3 * n + count + 3 * n_y)
         settling = c_structures.EventSettlingStruct(
             events=count, conditions=events.first_condition, knows_impacts=int(events.conditions_know_impacts),
             contacts=ctypes.addressof(contacts) if contacts else None, roles=array_address(roles),

@@ -26,7 +26,7 @@ struct instant {
     double *state_effects; /* and the states, shape (n_x, n) */
     double *x_dot;         /* without forces, shape (n_x,) */
     double *base;          /* rates of the lines without forces, shape (n,) */
-    double *kept;          /* forces that hold, shape (n,) */
+    double *kept;          /* modes of switches and values that hold, shape (switches + n,) */
     double *contacts;      /* seven quantities of each contact, then five of each friction */
     double *v;             /* rates, shape (n,) */
     double *e;             /* coefficients of restitution now, shape (k,) */
@@ -77,6 +77,13 @@ void hold_contacts(struct modes *m, const struct contacts *c, const double x[])
     }
 }
 
+double speed_of_line(const struct modes *m, const struct contacts *c, int64_t line)
+{
+    const int64_t place = line < c->count ? RATE * c->count + line
+                                          : QUANTITIES * c->count + SLIP * c->frictions + line - c->count;
+    return m->outputs[c->first + place];
+}
+
 static double *take(double **memory, int64_t count)
 {
     double *taken = *memory;
@@ -101,10 +108,10 @@ static struct contact_solution take_solution(const struct instant *s, double **n
 }
 
 /* Memory, zeros, which the caller frees: ``W`` and ``present`` are its beginnings. Returns NO_MEMORY or OK. */
-static int begin_instant(struct instant *s, int64_t n_x)
+static int begin_instant(struct instant *s, int64_t n_x, int64_t switches)
 {
     const int64_t n = s->n;
-    const int64_t most = n * n + (n_x + 27) * n + n_x + CONTACT_NUMBERS(n);
+    const int64_t most = n * n + (n_x + 27) * n + n_x + switches + CONTACT_NUMBERS(n);
     double *numbers = (double *)calloc((size_t)most, sizeof(double));
     int64_t *integers = (int64_t *)calloc((size_t)(4 * n + CONTACT_INTEGERS(n)), sizeof(int64_t));
     s->W = numbers;
@@ -117,7 +124,7 @@ static int begin_instant(struct instant *s, int64_t n_x)
     s->state_effects = take(&numbers, n_x * n);
     s->x_dot = take(&numbers, n_x);
     s->base = take(&numbers, n);
-    s->kept = take(&numbers, n);
+    s->kept = take(&numbers, switches + n);
     s->contacts = take(&numbers, QUANTITIES * s->k + SLIP_QUANTITIES * s->f);
     s->v = take(&numbers, n);
     s->impulses = take(&numbers, n);
@@ -479,7 +486,7 @@ static double *append(double *to, const double from[], int64_t count)
 /* In the order of ``ContactEquations.impact_unknowns``. */
 static void write_results(const struct equations *e, const struct modes *m, const struct instant *s)
 {
-    double *to = append(m->r + m->inputs + m->switches, s->kept, s->n);
+    double *to = append(m->r + m->inputs, s->kept, m->switches + s->n);
     to = append(to, s->impulses, s->k);
     to = append(to, s->rests, s->k);
     if (s->f) {
@@ -522,9 +529,9 @@ int reference_contact_results(struct equations *e, struct modes *m, const struct
     const double inputs[], const double p[], int hit, int change)
 {
     struct instant s = {.k = c->count, .f = c->frictions, .n = c->count + c->frictions};
-    int status = begin_instant(&s, states_of(e));
+    int status = begin_instant(&s, states_of(e), m->switches);
     if (status == OK) {
-        memcpy(s.kept, m->r + m->inputs + m->switches, (size_t)s.n * sizeof(double));
+        memcpy(s.kept, m->r + m->inputs, (size_t)(m->switches + s.n) * sizeof(double));
         memcpy(m->r, inputs, (size_t)e->n_r * sizeof(double));
         status = measure_effects(e, m, c, &s, t, x, p);
     }

@@ -187,3 +187,20 @@ int find_ineffective_frictions(const struct held_surfaces *h, double ineffective
     }
     return status;
 }
+
+int find_friction_influence(const struct held_surfaces *h, const double barred[], double effects[],
+    double reactions[], double numbers[])
+{
+    struct eliminated left;
+    const int status = eliminate(h, NULL, numbers, &left);
+    for (int64_t j = 0; j < h->signs && status == OK; j++) {
+        for (int64_t i = 0; i < h->signs; i++) {
+            const int64_t place = i * h->signs + j;
+            effects[place] = barred[j] > 0.0 ? h->effects[i * h->n + j] : left.effects[place];
+        }
+        for (int64_t k = 0; k < left.rigid; k++) {
+            reactions[k * h->signs + j] = barred[j] > 0.0 ? 0.0 : left.responses[k * h->signs + j];
+        }
+    }
+    return status;
+}

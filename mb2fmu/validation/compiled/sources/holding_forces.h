@@ -24,4 +24,10 @@ int solve_for_forces(const struct held_surfaces *h, double right[], double numbe
    same. */
 int find_ineffective_frictions(const struct held_surfaces *h, double ineffective[], double numbers[]);
 
+/* What frictions alone change their slips by, shape (signs, signs), beside what holds rigidly, whose forces are then
+   -reactions per unit of each, shape (n - signs, signs). Of ``barred`` ones (more than 0) what they would change
+   without it. UNSOLVED: what holds rigidly says nearly the same. */
+int find_friction_influence(const struct held_surfaces *h, const double barred[], double effects[],
+    double reactions[], double numbers[]);
+
 #endif

@@ -1,7 +1,6 @@
 #include "modes.h"
 
 #include "dense.h"
-#include "holding_forces.h"
 #include "sliding.h"
 
 #include <math.h>
@@ -9,17 +8,6 @@
 
 #define CLOCK_ROUND_OFF 0x1p-49
 #define PUSHED_SLIP_LIMIT 1e-6 /* over its size, above which friction slides though others hold its motion */
-
-/* What may hold, the signs first, and what it does at one instant. */
-struct holding {
-    int64_t n;
-    int64_t signs;
-    const int64_t *inputs; /* behind the model's */
-    double *effects;       /* shape (n, n) */
-    double *base;          /* rates without holding values */
-    double *limits;        /* of the signs */
-    double *numbers;
-};
 
 int observe_in_modes(
     struct equations *e, struct modes *m, double t, const double x[], const double p[], double x_dot[])
@@ -67,12 +55,14 @@ static int measure_effect(struct equations *e, struct modes *m, double t, const 
     for (int64_t i = 0; i < h->n; i++) {
         h->effects[i * h->n + j] = (h->numbers[i] - h->base[i]) / *value;
     }
+    for (int64_t i = 0; h->x_dots && i < states_of(e); i++) {
+        h->x_dots[j * states_of(e) + i] = (m->x_dot[i] - h->x_dots[h->n * states_of(e) + i]) / *value;
+    }
     *value = 0.0;
     return status;
 }
 
-/* Rates without holding values, which m->r becomes, the limits of signs there, and all effects. */
-static int measure_effects(struct equations *e, struct modes *m, double t, const double x[], const double r[],
+int measure_holding_effects(struct equations *e, struct modes *m, double t, const double x[], const double r[],
     const double p[], const struct holding *h)
 {
     memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
@@ -82,6 +72,9 @@ static int measure_effects(struct equations *e, struct modes *m, double t, const
     int status = observe_held_rates(e, m, t, x, p, h, h->base);
     double wanted = 1.0;
     int finite = 1;
+    if (h->x_dots) {
+        memcpy(h->x_dots + h->n * states_of(e), m->x_dot, (size_t)states_of(e) * sizeof(double));
+    }
     for (int64_t i = 0; i < h->n; i++) {
         if (i < h->signs) {
             finite &= isfinite(m->outputs[m->first + m->switches + h->inputs[i]]);
@@ -99,7 +92,7 @@ static int measure_effects(struct equations *e, struct modes *m, double t, const
     return finite && all_finite(h->n * (h->n + 1), h->effects) ? OK : UNSOLVED;
 }
 
-static struct holding holding_of(const struct modes *m, const int64_t inputs[], int64_t n)
+struct holding holding_of(const struct modes *m, const int64_t inputs[], int64_t n)
 {
     struct holding h = {.n = n, .inputs = inputs, .effects = m->effects};
     h.base = h.effects + n * n;
@@ -111,15 +104,20 @@ static struct holding holding_of(const struct modes *m, const int64_t inputs[], 
     return h;
 }
 
+struct held_surfaces surfaces_of(const struct holding *h)
+{
+    return (struct held_surfaces){h->n, h->signs, h->effects, h->limits};
+}
+
 int reference_hold(struct equations *e, struct modes *m, double t, const double x[], const double r[], const double p[])
 {
     const struct holding h = holding_of(m, m->held, m->held_count);
-    const struct held_surfaces surfaces = {h.n, h.signs, h.effects, h.limits};
+    const struct held_surfaces surfaces = surfaces_of(&h);
     if (h.n == 0) {
         memcpy(m->r, r, (size_t)e->n_r * sizeof(double));
         return OK;
     }
-    const int status = measure_effects(e, m, t, x, r, p, &h);
+    const int status = measure_holding_effects(e, m, t, x, r, p, &h);
     if (status != OK) {
         return status;
     }
@@ -152,8 +150,8 @@ int find_rest_limits(
         return OK;
     }
     const struct holding h = holding_of(m, m->may_hold, n);
-    const struct held_surfaces surfaces = {h.n, h.signs, h.effects, h.limits};
-    int status = measure_effects(e, m, t, x, r, p, &h);
+    const struct held_surfaces surfaces = surfaces_of(&h);
+    int status = measure_holding_effects(e, m, t, x, r, p, &h);
     status = status == OK ? find_ineffective_frictions(&surfaces, h.base, h.numbers) : status;
     for (int64_t i = 0; i < signs && status == OK; i++) {
         m->rest_limits[m->may_hold[i]] = h.base[i] * PUSHED_SLIP_LIMIT;

@@ -5,7 +5,7 @@
 #ifndef MB2FMU_REFERENCE_MODES_H
 #define MB2FMU_REFERENCE_MODES_H
 
-#include "equations.h"
+#include "holding_forces.h"
 
 #define PROBE_TRIALS 3
 
@@ -21,7 +21,7 @@ struct modes {
     double *probes;       /* of each input behind the model's, the force that is tried; of signs 1. Changes */
     double *effects;      /* shape (3 n + 8, n); n: of all that may hold. Changes, as the next */
     int64_t *may_hold;    /* all signs, then the contacts that rest */
-    double *rest_limits;  /* slip over its size up to which each sign rests, whatever it could hold, shape (switches,) */
+    double *rest_limits;  /* slip over its size up to which a sign rests, whatever it could hold, shape (switches,) */
     int64_t behind;       /* 1: the first step begins at an event. Changes */
     const int64_t *kinds; /* shape (switches,) */
     const double *sizes;  /* of surfaces */
@@ -35,6 +35,28 @@ struct modes {
     double *seen;         /* shape (4, switches): margins around an event */
 };
 
+/* What may hold, the signs first, and what it does at one instant. */
+struct holding {
+    int64_t n;
+    int64_t signs;
+    const int64_t *inputs; /* behind the model's */
+    double *effects;       /* shape (n, n) */
+    double *base;          /* rates without holding values */
+    double *limits;        /* of the signs */
+    double *numbers;       /* to work with, shape (HOLDING_NUMBERS(n),) */
+    double *x_dots;        /* x' by a unit of each holding value, then x' without any, (n + 1, n_x); may be NULL */
+};
+
+/* With memory of m->effects. */
+struct holding holding_of(const struct modes *m, const int64_t inputs[], int64_t n);
+
+struct held_surfaces surfaces_of(const struct holding *h);
+
+/* Rates without holding values, as m->r becomes, the limits of signs there, and all effects. UNSOLVED: some are no
+   numbers. */
+int measure_holding_effects(struct equations *e, struct modes *m, double t, const double x[], const double r[],
+    const double p[], const struct holding *h);
+
 /* Whether a force changes its rate by about as much as there is (``wanted``): so little is lost to round-off. Else the
    next one to be tried is set. */
 int is_comparable(double *probe, double change, double wanted);
@@ -42,8 +64,8 @@ int is_comparable(double *probe, double change, double wanted);
 /* Largest value at which a sign holds: no less than when it slips. */
 double limit_of(const struct modes *m, int64_t i);
 
-/* The value that holds a sign; of one that is driven and holds nothing, a value beyond its limit in that direction. Where
-   contacts hold its motion it is driven by slip alone, which they give it. */
+/* The value that holds a sign; of one that is driven and holds nothing, a value beyond its limit in that direction.
+   Where contacts hold its motion it is driven by slip alone, which they give it. */
 double driven_value(const struct modes *m, int64_t i);
 
 /* Sets m->rest_limits: more than 0 where contacts that rest hold a sign's motion. UNSOLVED: others must find them. */

@@ -54,31 +54,29 @@ static void set_mode(const struct modes *m, struct settling *g, int64_t i, doubl
     g->inputs[m->inputs + i] = value;
 }
 
-/* Lists what holds. UNSOLVED: signs beside contacts that rest, which others must find. */
-static int list_held(const struct solver *s, const struct settling *g)
+/* Lists what holds, the signs first. */
+static void list_held(const struct solver *s, const struct settling *g)
 {
     struct modes *m = s->j->modes;
-    int64_t signs = 0;
     m->held_count = 0;
     for (int64_t i = 0; i < m->switches; i++) {
-        signs += m->kinds[i] == SIGN;
         if (m->kinds[i] == SIGN && g->values[i] == 0.0) {
             m->held[m->held_count++] = i;
         }
     }
-    const int64_t held_signs = m->held_count;
     if (g->contacts) {
         hold_contacts(m, g->contacts, s->y);
     }
-    return signs && m->held_count > held_signs ? UNSOLVED : OK;
 }
 
 static int find_margins(const struct solver *s, const struct settling *g, double t)
 {
-    struct modes *m = s->j->modes;
-    const int status = list_held(s, g);
-    return status == OK ? reference_margins(s->e, m, t, s->y, g->inputs, s->j->parameters, m->margins) : status;
+    list_held(s, g);
+    return reference_margins(s->e, s->j->modes, t, s->y, g->inputs, s->j->parameters, s->j->modes->margins);
 }
+
+/* Slip up to which a sign may be held. */
+static double slip_limit(const struct modes *m, int64_t i) { return fmax(REST_SLIP_TOLERANCE, m->rest_limits[i]); }
 
 /* Whether a sign is held by more than it can, and no other one by more still. */
 static int is_released_first(const struct modes *m, int64_t i)
@@ -86,7 +84,7 @@ static int is_released_first(const struct modes *m, int64_t i)
     const double excess = excess_of(m, i);
     int first = excess > 0.0;
     for (int64_t j = 0; j < m->held_count; j++) {
-        first &= excess_of(m, m->held[j]) <= excess;
+        first &= m->held[j] >= m->switches || excess_of(m, m->held[j]) <= excess;
     }
     return first;
 }
@@ -97,18 +95,18 @@ static int try_at_rest(struct solver *s, struct settling *g, double t, int64_t i
     struct modes *m = s->j->modes;
     const double slip = surface_of(m, i);
     for (int64_t j = 0; j < m->switches; j++) {
-        if (m->kinds[j] == SIGN && fabs(surface_of(m, j)) <= REST_SLIP_TOLERANCE) {
+        if (m->kinds[j] == SIGN && fabs(surface_of(m, j)) <= slip_limit(m, j)) {
             set_mode(m, g, j, 0.0);
         }
     }
     set_mode(m, g, i, 0.0);
     memcpy(slipping, s->y, (size_t)s->n * sizeof(double));
-    int status = list_held(s, g);
-    status = status == OK ? stop_held_slips(s->e, m, t, s->y, g->inputs, s->j->parameters) : status;
+    list_held(s, g);
+    int status = stop_held_slips(s->e, m, g->contacts, t, s->y, g->inputs, s->j->parameters);
     status = status == OK ? find_margins(s, g, t) : status;
     if (status == OK && is_released_first(m, i)) {
         const double surface = surface_of(m, i);
-        set_mode(m, g, i, fabs(surface) <= REST_SLIP_TOLERANCE ? released_side(m, i) : copysign(1.0, surface));
+        set_mode(m, g, i, fabs(surface) <= slip_limit(m, i) ? released_side(m, i) : copysign(1.0, surface));
         if (is_dead(m, i)) {
             memcpy(s->y, slipping, (size_t)s->n * sizeof(double));
             if (fabs(slip) > REST_SLIP_TOLERANCE) { /* a rough integration has stopped before it is at rest */
@@ -160,10 +158,12 @@ static int release_moved_signs(const struct solver *s, struct settling *g, doubl
     if (signs == 0) {
         return OK;
     }
+    list_held(s, g);
+    int status = find_rest_limits(s->e, m, t, s->y, g->inputs, s->j->parameters);
     memcpy(m->r, g->inputs, (size_t)s->e->n_r * sizeof(double));
-    const int status = observe_in_modes(s->e, m, t, s->y, s->j->parameters, m->x_dot);
+    status = status == OK ? observe_in_modes(s->e, m, t, s->y, s->j->parameters, m->x_dot) : status;
     for (int64_t i = 0; i < m->switches && status == OK; i++) {
-        if (m->kinds[i] == SIGN && fabs(surface_of(m, i)) > REST_SLIP_TOLERANCE) {
+        if (m->kinds[i] == SIGN && fabs(surface_of(m, i)) > slip_limit(m, i)) {
             set_mode(m, g, i, copysign(1.0, surface_of(m, i)));
         }
     }
@@ -277,14 +277,25 @@ static int add_work(struct solver *s, struct settling *g, double t, const double
 }
 
 /* The model's events and impacts that happen now, and what signs do then. Returns whether any happened; -1: others must
-   find what they do. */
-static int let_events_happen(struct solver *s, struct settling *g, double t, int64_t *fired, double set[])
+   find what they do. ``spare``: 2 n numbers. */
+static int let_events_happen(struct solver *s, struct settling *g, double t, int64_t *fired, double spare[])
 {
+    struct modes *m = s->j->modes;
+    double *set = spare;
+    double *before = spare + s->n;
     memset(set, 0, (size_t)s->n * sizeof(double));
+    memcpy(before, s->y, (size_t)s->n * sizeof(double));
+    if (drifts(m) && (remove_drift_slip(s->e, m, g->contacts, t, s->y, g->inputs, s->j->parameters) != OK ||
+                         find_margins(s, g, t) != OK)) {
+        return -1;
+    }
     if (observe_impacts(s, g, t) != OK) {
         return -1;
     }
-    const int fires = fire_events(s->j->modes, g, s->y, set, fired);
+    const int fires = fire_events(m, g, s->y, set, fired);
+    if (fires == 0) {
+        memcpy(s->y, before, (size_t)s->n * sizeof(double));
+    }
     return fires > 0 && release_moved_signs(s, g, t) != OK ? -1 : fires;
 }
 

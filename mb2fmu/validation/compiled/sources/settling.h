@@ -31,7 +31,7 @@ struct settling {
     int64_t count;          /* of records */
     double *records;        /* of each: time, switch, event of the model or -1, whether round-off made it; then, before
                                and after, modes, conditions and y */
-    double *spare;          /* shape (3 switches + events + 2 n,), with n numbers of y */
+    double *spare;          /* shape (3 switches + events + 3 n,), with n numbers of y */
 };
 
 /* Settles the event at t, s, whose margins are in ``seen``. UNSOLVED: nothing has changed, others must settle it. */

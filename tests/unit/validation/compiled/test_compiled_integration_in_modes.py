@@ -177,6 +177,11 @@ def integrate(reference):
     return y, log.events
 
 
+def follows_opening(event):
+    """What a contact leaves like 1e-16 m + j t^3 / 6 by itself is known to the cube root of round-off."""
+    return not event.sets_state and event.name.startswith("gap of ")
+
+
 def assert_that_twin_agrees(reference, compiled, monkeypatch, time_tolerance=1e-10):
     """Compare the trajectory and events of steps in C with those in Python alone."""
     y, events = compiled
@@ -186,9 +191,7 @@ def assert_that_twin_agrees(reference, compiled, monkeypatch, time_tolerance=1e-
     assert y == pytest.approx(wanted, abs=1e-10)
     assert [event.name for event in events] == [event.name for event in wanted_events]
     for event, other in zip(events, wanted_events, strict=True):
-        # What a contact leaves like 1e-16 m + j t^3 / 6 by itself is known to the cube root of round-off.
-        follows_opening = not event.sets_state and event.name.startswith("gap of ")
-        assert event.time == pytest.approx(other.time, abs=1e-6 if follows_opening else time_tolerance)
+        assert event.time == pytest.approx(other.time, abs=1e-6 if follows_opening(event) else time_tolerance)
 
 
 def test_motions_and_events_agree(reference, monkeypatch):
@@ -197,7 +200,7 @@ def test_motions_and_events_agree(reference, monkeypatch):
 
 @pytest.mark.parametrize(
     ("make_model", "most_held"),
-    [(pressed_against_a_stop, 1), (caught, 1), (rubbing_at_a_stop, 2), (pulled_blocks_at_a_stop, 2),
+    [(pressed_against_a_stop, 1), (caught, 1), (rubbing_at_a_stop, 2),
      *by_night((docked, 2), (hooked_on_the_ground, 2)), (docked_on_the_ground, 2),
      *by_night((RIGHT["two_latches_that_hold_one_motion"], 2))],
 )  # fmt: skip
@@ -277,6 +280,10 @@ def settle_in_both(reference, seed):
     """Return what one event makes of random modes, in C and in Python; None where that one cannot settle it."""
     numeric, random = reference.numeric, np.random.default_rng(seed)
     prepared, (x, modes) = numeric.prepare(reference.experiment.parameters), draw_modes(numeric, random)
+    if numeric.signs and numeric.contact_line_count:  # else round-off decides whether friction stops an impact
+        if not np.any(x[numeric._resting_states] == 1.0):
+            x[: numeric.n_q] = -np.abs(x[: numeric.n_q])  # on the free side of each stop
+        x = numeric.stop_held_speeds(0.3, x, [], prepared, modes)
     switch = int(random.integers(len(modes.values)))
     numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, past_conditions=modes.past_conditions)
     found = numeric.mode_steps.settle(0.3, x, switch)
@@ -289,7 +296,7 @@ def settle_in_both(reference, seed):
     return found, (x, modes.values, modes.past_conditions)
 
 
-@pytest.fixture(scope="module", params=[pulled_blocks, arm, thrown])
+@pytest.fixture(scope="module", params=[pulled_blocks, arm, thrown, rubbing_at_a_stop, pulled_blocks_at_a_stop])
 def settled(request):
     return reference_of(request.param())
 
@@ -301,7 +308,15 @@ def test_settling_agrees_at_random_states(settled, seed):
     assert (found is None) == (wanted is None)
     if wanted is not None:
         x, values, conditions = found
-        assert values.tolist() == wanted[1].tolist()
+        differs = values != wanted[1]
+        if differs.any():  # round-off decides whether a gap still closes that friction has stopped
+            numeric = settled.numeric
+            assert numeric.signs
+            assert numeric.contact_line_count
+            assert not differs[numeric.signs].any()
+            prepared = numeric.prepare(settled.experiment.parameters)
+            motion = numeric.evaluate_in_modes(0.3, wanted[0], [], prepared, wanted[1])
+            assert np.abs(motion.surfaces[differs]).max() < 1e-12
         assert x == pytest.approx(wanted[0], rel=1e-12, abs=1e-12)
         assert conditions == pytest.approx(wanted[2])
 
@@ -353,7 +368,9 @@ def bounces():
     return model
 
 
-@pytest.mark.parametrize("make", [sampled, relay, bounces, dropped, thrown, pulled_blocks])
+@pytest.mark.parametrize(
+    "make", [sampled, relay, bounces, dropped, thrown, pulled_blocks, rubbing_at_a_stop, pulled_blocks_at_a_stop]
+)
 def test_events_that_are_settled_in_c_agree(make, monkeypatch):
     model = make()
     model.experiment(stop=1.0, step=0.05, tolerance=1e-9)
@@ -373,8 +390,45 @@ def test_events_that_are_settled_in_c_agree(make, monkeypatch):
         assert (event.name, event.switch, event.step, event.sets_state, event.round_off) == (
             other.name, other.switch, other.step, other.sets_state, other.round_off
         )  # fmt: skip
-        assert event.time == pytest.approx(other.time, abs=1e-10)
-        assert event.states == pytest.approx(other.states, abs=1e-9)
+        time_tolerance, state_tolerance = (1e-6, 1e-6) if follows_opening(event) else (1e-10, 1e-9)
+        assert event.time == pytest.approx(other.time, abs=time_tolerance)
+        assert event.states == pytest.approx(other.states, abs=state_tolerance)
         for side, other_side in zip(event.sides, other.sides, strict=True):
             assert side.values == pytest.approx(other_side.values)
             assert side.past_conditions == pytest.approx(other_side.past_conditions)
+
+
+def test_events_see_what_friction_bears_before_a_stop(monkeypatch):
+    """Friction holds with half of what it can while an event reads its value; a contact is open."""
+    record = me.dynamicsymbols("record")
+    model, x, v = particle(0.0, 0.0, lambda _, v: 1 - 2 * sm.sign(v))
+    model.add(Impact("stop", sm.Rational(1, 10) - x, restitution=0.4, rest_below=0.05))
+    model.discrete(record, 0.0)
+    model.when(TIME >= 0.3, {record: sm.sign(v)}, name="read")
+    run = reference_of(model)
+    place = run.numeric.event_targets[[event.name for event in run.numeric.frozen.events].index("read")]
+    y, events = integrate(run)
+    assert [event.name for event in events] == ["read"]
+    assert y[-1, place] == pytest.approx([0.5], rel=1e-12)
+    assert_that_twin_agrees(run, (y, events), monkeypatch)
+
+
+def test_what_drift_makes_of_slip_ends_where_a_contact_opens():
+    """A contact rests with a rate of 1e-8 m/s that is none of its motion: friction beside it would slip by it."""
+    reference = reference_of(rubbing_at_a_stop())
+    numeric = reference.numeric
+    prepared, names = numeric.prepare(reference.experiment.parameters), numeric.switch_names
+    x = np.zeros(numeric.n_x)
+    x[:2], x[numeric._resting_states] = (0.1, 1e-8), 1.0
+    modes = SwitchModes(np.array([0.0, 0.0, 0.0, 1.0, 0.0]), np.zeros(len(numeric.frozen.events)))
+    switch = names.index("force of stop")
+    numeric.mode_steps.set_modes(modes.values, [], prepared, 0.0, past_conditions=modes.past_conditions)
+    states, values, conditions = numeric.mode_steps.settle(0.7, x, switch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModeEquations, "mode_steps", None)
+        wanted, _ = numeric.settle_modes(0.7, x, [], prepared, modes, [switch])
+    assert wanted[numeric._resting_states[0]] < 1.0  # it opens
+    assert states[1] == wanted[1] == 0.0
+    assert states == pytest.approx(wanted, rel=1e-12)
+    assert values.tolist() == modes.values.tolist()
+    assert conditions == pytest.approx(modes.past_conditions)
