@@ -13,6 +13,7 @@ the modal speeds, and zero along all others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,9 @@ def compute_nodal_inertia_errors(
     samples = draw_random_states(numeric)
     nominal = numeric.parameters(free_parameter_values(mechanism))
     place = _FlexibleBodyIndices(definition, mechanism, body)
+    if place.frame < 0:
+        yield math.inf, f"rotation of {body.name}, which was read as particles"
+        return
     for number, sample in enumerate(samples):
         for each in (numeric, isolated):
             _set_state(each, sample, nominal)
@@ -79,7 +83,7 @@ class _FlexibleBodyIndices:
         names = {part.name for part in body.bodies}
         self.parts = [part for part in mechanism.bodies if part.name in names]
         self.origin = points[body.point().name]
-        self.frame = [frame.name for frame in mechanism.frames].index(body.frame().name)
+        self.frame = max(part.frame for part in self.parts)  # particles have none
         coordinates = [item.symbol for item in definition.coordinates]
         speeds = [item.symbol for item in definition.speeds]
         self.eta = [coordinates.index(q) for q in body.q]
