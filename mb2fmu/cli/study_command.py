@@ -317,7 +317,7 @@ def _print_outcome(outcome: StudyOutcome) -> None:
     if outcome.failed:
         headline = replace(headline, state="bad")
         reason = textwrap.shorten(outcome.commonest_failure, 160, placeholder=" …")
-        lines.append(VerdictSummaryLine("Failed", f"most often: {reason} (all in the column message of the results)"))
+        lines.append(VerdictSummaryLine("Failed", f"most often: {reason} (the column message of the results has all)"))
     lines += [VerdictSummaryLine("Varied", outcome.default_variation_note)] if outcome.default_variation_note else []
     lines += [VerdictSummaryLine("Time", outcome.effort)] if outcome.effort else []
     lines.append(VerdictSummaryLine("Results", str(outcome.folder / "results.parquet"), is_path=True))

@@ -280,10 +280,7 @@ class CompiledIntegrationInModes:
         return margins if status == c_structures.STATUS_OK else None
 
     def find_holding_values(self, t: float, x: Floats) -> Floats | None:
-        """Return the values of all inputs behind the model's, with those of what holds; None where C cannot find them.
-
-        t: in s.
-        """
+        """Return mode values and holding forces at t in s, in the order of the own inputs; None where C finds none."""
         x = np.array(x, dtype=np.float64)
         status = self._equations.library.reference_hold(
             self._equations.address, ctypes.addressof(self._modes), t, array_address(x), array_address(self._r[0]),

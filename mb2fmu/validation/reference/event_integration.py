@@ -368,7 +368,7 @@ class _EventIntegrationLoop:
             name = self.numeric.frozen.switches[due_switches[0]].name if due_switches else "an input"
             raise make_integration_standstill_error(
                 t, f"more than {_MAX_EVENTS:,} events came before, the last of {name}",
-                remedy="let the experiment end earlier, or what samples sample less often",
+                remedy="let the experiment end earlier, or let controllers sample less often",
             )  # fmt: skip
         self._check_event_accumulation(t, due_switches)
         before_modes, x = self.modes.copy(), y[:-1]

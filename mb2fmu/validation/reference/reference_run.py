@@ -64,7 +64,7 @@ COARSE_STRIDE = 4
 _TRANSIENT_TOLERANCE = 1e-8
 _ROUGH_TOLERANCE = 1e-6
 _ROUGH_TOLERANCE_WITH_EVENTS = 1e-9
-"""An event is located on an interpolant that is as accurate as the steps: a sign has to come to rest there."""
+"""Events are located on an interpolant, which is as accurate as the steps: a sign must be at rest there, to 1e-9."""
 ROUGH_RUN_POINTS = 200
 ENERGY_SAMPLES = 40
 

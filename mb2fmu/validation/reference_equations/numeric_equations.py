@@ -409,8 +409,8 @@ class NumericEquations:
     ) -> Floats:
         """Return the singular values of the rows of A, each over its length, speeds in their typical magnitudes.
 
-        ``usual_x``: a state at which rows are as long as usual. A row that all but vanishes, against that, is over its
-        length there: over its own it would look as good as any.
+        ``usual_x``: a state at which rows are as long as usual. A row that is far shorter than there is divided by its
+        length there: divided by its own, a row that is mostly round-off would look like any other.
         """
         if not self.m:
             return np.zeros(0)
