@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
@@ -31,7 +32,6 @@ MIN_ANIMATION_CHARACTERS = 330_000
 """Characters kept for an animation within a page that has a limit: the viewer, and room for its data."""
 
 _CHART_DETAIL_LEVELS = (
-    (None, None),
     (382, None),
     (190, None),
     (96, None),
@@ -41,7 +41,7 @@ _CHART_DETAIL_LEVELS = (
     (64, 8),
     (64, 0),
 )
-"""(pixel columns of a chart, most charts), tried in this order until a page fits."""
+"""(pixel columns of a chart, most charts): where a page with all charts in full does not fit, the first that does."""
 
 
 class ValidationFigures:
@@ -140,17 +140,24 @@ def _fit_charts(
     page: ReportPageContent, figures: ValidationFigures, result: ValidationResult, limit: int
 ) -> tuple[ReportPageContent, int]:
     """Return the page with charts of fewer columns, and fewer of them, until it fits, and its bytes."""
-    size = len(render_page_template(page))
-    for columns, most in _CHART_DETAIL_LEVELS[1:]:
-        if size <= limit:
-            break
-        page = replace(
+
+    @cache
+    def draw(level: int) -> tuple[ReportPageContent, int]:
+        columns, most = _CHART_DETAIL_LEVELS[level]
+        thinned = replace(
             page,
             errors=validation_sections.list_variable_error_rows(result, most),
             groups=figures.draw_groups(columns, most),
         )
-        size = len(render_page_template(page))
-    return page, size
+        return thinned, len(render_page_template(thinned))
+
+    size = len(render_page_template(page))
+    if size <= limit:
+        return page, size
+    # Pages become smaller from level to level. Most of the time goes into the first levels, which have all charts: a
+    # bisection draws few of them.
+    last = len(_CHART_DETAIL_LEVELS) - 1
+    return draw(bisect_left(range(last), -limit, key=lambda level: -draw(level)[1]))
 
 
 def _form_report_page(
