@@ -133,7 +133,7 @@ class CompiledRungeKuttaStages:
             tolerance: Relative tolerance.
             nominals: Magnitudes of the states, > 0.
         """
-        self._nominals[:] = nominals
+        self._nominals[: self._n_states] = list(nominals)
         return float(
             self._measure_error(
                 c.c_size_t(self._n_states), self._method[0], self._error_weights, c.c_double(size),
