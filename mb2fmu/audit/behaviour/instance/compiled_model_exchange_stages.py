@@ -63,11 +63,12 @@ class CompiledRungeKuttaStages:
         n_states: Number of its continuous states, at least 1.
         rows: Of the method: factors of the stages before, for each stage behind the first.
         nodes: Of the method: times of these stages, in step sizes.
+        error_weights: Of the method: factors of all stages in the error of a step.
     """
 
     def __init__(
         self, stage_library: c.CDLL, instance: FmuInstance, n_states: int, rows: Sequence[Sequence[float]],
-        nodes: Sequence[float],
+        nodes: Sequence[float], error_weights: Sequence[float],
     ) -> None:  # fmt: skip
         library, derivatives = instance.library, instance.derivatives_function
         known = [library.status_function(name) for name in ("SetTime", "SetContinuousStates", derivatives)]
@@ -85,13 +86,16 @@ class CompiledRungeKuttaStages:
         self._stages, self._state = (c.c_double * ((count + 1) * n_states))(), (c.c_double * n_states)()
         self._before, self._status = (c.c_double * n_states)(), c.c_int()
         self._method = c.c_size_t(count), (c.c_double * len(padded))(*padded), (c.c_double * count)(*nodes)
+        self._error_weights = (c.c_double * (count + 1))(*error_weights)
+        self._nominals = (c.c_double * n_states)()
         self._kept_alive = given
-        self._integrate = stage_library.integrate_stages
+        self._integrate, self._measure_error = stage_library.integrate_stages, stage_library.measure_step_error
+        self._measure_error.restype = c.c_double
 
     def integrate(
         self, time: float, size: float, states: Sequence[float], first_stage: Sequence[float]
-    ) -> tuple[list[list[float]], list[float]] | None:
-        """Return all stages and the state of the last; None where calls one by one must say what is wrong.
+    ) -> tuple[list[float], list[float]] | None:
+        """Return x' and states of the last stage; None where calls one by one must say what is wrong.
 
         Args:
             time: At the beginning of the step, s.
@@ -119,5 +123,20 @@ class CompiledRungeKuttaStages:
             raise RefusedCallError(self._functions[refused - 1], self._status.value, messages, instance.mode)
         if refused:
             return None
-        values = self._stages[:]
-        return [values[first : first + size_of] for first in range(0, len(values), size_of)], self._state[:]
+        return self._stages[-size_of:], self._state[:]
+
+    def measure_error(self, size: float, tolerance: float, nominals: Sequence[float]) -> float:
+        """Return the largest error of the step that was integrated last, relative to its limit.
+
+        Args:
+            size: Of the step, s.
+            tolerance: Relative tolerance.
+            nominals: Magnitudes of the states, > 0.
+        """
+        self._nominals[: self._n_states] = list(nominals)
+        return float(
+            self._measure_error(
+                c.c_size_t(self._n_states), self._method[0], self._error_weights, c.c_double(size),
+                c.c_double(tolerance), self._nominals, self._before, self._state, self._stages,
+            )
+        )  # fmt: skip

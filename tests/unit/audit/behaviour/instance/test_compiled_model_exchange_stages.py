@@ -67,6 +67,26 @@ def test_a_refusal_names_function_status_and_message(compiled: bool, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("last_slope", "expected"), [(5.0, 0.5 * 3.0 / (1e-3 * 4.0)), (math.nan, math.inf), (-math.inf, math.inf)]
+)
+def test_the_error_of_a_step_is_relative_to_its_limit(last_slope: float, expected: float) -> None:
+    """Of two states, after a step of 0.5 s by a method of two stages; no limit is above what is not finite."""
+
+    def array(*values: float) -> ctypes.Array[ctypes.c_double]:
+        return (ctypes.c_double * len(values))(*values)
+
+    measure = ctypes.CDLL(str(compile_model_exchange_stages())).measure_step_error
+    measure.restype = ctypes.c_double
+    weights, slopes = array(-1.0, 1.0), array(0.0, 2.0, 0.0, last_slope)
+    nominals, before, state = array(1.0, 2000.0), array(7.0, 4.0), array(7.0, -3.0)
+    found = measure(
+        ctypes.c_size_t(2), ctypes.c_size_t(1), weights, ctypes.c_double(0.5), ctypes.c_double(1e-3),
+        nominals, before, state, slopes,
+    )  # fmt: skip
+    assert found == expected
+
+
+@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         (f"{SLOPES}    if (b->s.time > 0.2) dx[2] = 0.0;\n", "writes beyond the 2 requested values"),
