@@ -88,7 +88,8 @@ REPLACED = (
     Replaced(r"\bghosts?\b", "reference, overlay"),
     Replaced(r"\bpage in a unit\b|\bFMI [123] units?\b|\bunit and reference\b", "FMU"),
 )
-_ANY = re.compile("|".join(row.pattern for row in REPLACED), re.IGNORECASE)
+_ANY = re.compile(rf"\b(?=\w)(?:{'|'.join(row.pattern for row in REPLACED)})", re.IGNORECASE)
+# They all begin with a word: tried at the beginning of words alone, they take a fraction of the time.
 PLACES = ("mb2fmu", "scripts", "docs", "models", "systems", "tests/planted", "README.md", "CONTRIBUTING.md")
 SKIPPED = ("scripts/vocabulary.py",)
 SUFFIXES = (".py", ".md", ".jinja", ".c", ".h", ".js", ".toml", ".sh", "")
@@ -111,7 +112,7 @@ def find_replaced_words(path: Path, name: str) -> Iterator[str]:
     if not _ANY.search(path.read_text(encoding="utf-8")):
         return
     for number, text in texts(path):
-        for row in REPLACED:
+        for row in REPLACED if _ANY.search(text) else ():
             found = re.search(row.pattern, text, re.IGNORECASE)
             if found and not name.startswith(row.allowed or ("\0",)):
                 yield f"{name}:{number}: {found[0]!r}: say {row.instead}"

@@ -11,7 +11,14 @@ from contextlib import contextmanager
 
 import pytest
 
-ROOMS = ("tests/unit/analysis/", "tests/unit/model/elements/")
+ROOMS = (
+    "tests/unit/analysis/",
+    "tests/unit/compiler/derivatives/",
+    "tests/unit/compiler/events/",
+    "tests/unit/compiler/numerics/",
+    "tests/unit/model/elements/",
+    "tests/unit/targets/",
+)
 """Of tests that are about something else."""
 
 

@@ -56,7 +56,7 @@ def _agree(kinds, tilted, seed):
             assert _same(one("accelerations", state), wanted, condition), one.equations.method
 
 
-@pytest.mark.parametrize("n", [30, pytest.param(100, marks=pytest.mark.repeats)])
+@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.repeats)])
 def test_long_chains(n):
     read = mechanism.read_mechanism(model.check_model(model.load(MODELS / "chain.py", {"n": n})))
     articulated, numeric = Evaluated(read, "recursive-articulated"), Numeric(read)

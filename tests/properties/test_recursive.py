@@ -122,7 +122,13 @@ def test_an_arm_agrees_with_kanes_method(n: int) -> None:
 
 
 @pytest.mark.parametrize("method", VARIANTS)
-@pytest.mark.parametrize("kinds", [[("spherical", "x", 0), ("pin", "y", 1), ("planar", "z", 2)], [("pin", "z", 0)] * 4])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [("spherical", "x", 0), ("pin", "y", 1), ("planar", "z", 2)],
+        pytest.param([("pin", "z", 0)] * 4, marks=pytest.mark.repeats),
+    ],
+)
 def test_inverse_of_forward_is_zero_and_added_forces_add(method, kinds):
     mechanism = _tree(kinds, tilted=True)
     program = lower_equations_to_program(formulate(mechanism, method), ["forward", "inverse"])

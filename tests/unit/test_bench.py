@@ -36,7 +36,7 @@ def number(cell: str) -> float:
 
 def test_one_row_is_measured_and_written(script, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    words = ["--links", "2", "--chains", "spatial", "--methods", "kane", "--output", str(page)]
+    words = ["--links", "2", "--chains", "planar", "--methods", "kane", "--output", str(page)]
     assert script("bench").main(words) == 0
     (row,) = rows_of(page, "| 2 |")
     numbers = [number(cell) for cell in row[2:]]

@@ -229,6 +229,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.repeats  # by day of the C code, which is printed from it, in test_fmu_c_sources
 def test_the_same_program_whatever_the_hash_seed(tmp_path):
     (tmp_path / "tests_lower.py").write_text(_source(), encoding="utf-8")
     digests = set()

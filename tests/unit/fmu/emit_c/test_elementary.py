@@ -205,9 +205,9 @@ def test_smaller_and_larger_as_in_the_python_runtime(gcc: Functions) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.repeats)])
+@pytest.mark.parametrize("each", [8, pytest.param(1, marks=pytest.mark.repeats)])
 def test_coefficients_are_what_the_script_makes(each: int) -> None:
-    """By day of each fourth function, and all that stands between them; by night the whole file."""
+    """By day of each eighth function, and all that stands between them; by night the whole file."""
     path = Path(__file__).parents[4] / "scripts" / "elementary_coefficients.py"
     spec = importlib.util.spec_from_file_location("elementary_coefficients", path)
     assert spec is not None

@@ -4,7 +4,8 @@ import pytest
 from native_models.zoo import Library, available, built
 
 
-@pytest.fixture(scope="session", params=["gcc", "zig"])
+# By day the bits of another compiler are compared in test_native_life.
+@pytest.fixture(scope="session", params=["zig", pytest.param("gcc", marks=pytest.mark.repeats)])
 def library(request, tmp_path_factory):
     if not available(request.param):
         pytest.skip(f"there is no {request.param} here")
