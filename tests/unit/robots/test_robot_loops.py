@@ -99,6 +99,7 @@ def closed_rows(reading: MujocoEquations) -> tuple[np.ndarray, np.ndarray]:
     return np.vstack(rows), np.concatenate(bias)
 
 
+@pytest.mark.repeats
 def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> None:
     """M u' + Aᵀλ = f, A u' = −A' u, along a motion."""
     path = tmp_path / "parallel.xml"

@@ -92,7 +92,8 @@ def coupled(seed: int) -> np.ndarray:
 def test_force_and_torque_are_those_of_virtual_work(kind):
     K, D = (np.diag(STIFF), np.diag(DAMP)) if kind == "diagonal" else (coupled(1), coupled(2) * 1e-2)
     f = rhs(
-        mounted(STIFF if kind == "diagonal" else K.tolist(), DAMP if kind == "diagonal" else D.tolist()), method="recursive-composite"
+        mounted(STIFF if kind == "diagonal" else K.tolist(), DAMP if kind == "diagonal" else D.tolist()),
+        method="recursive-composite",
     )
     force, torque, energy = by_hand(STATE, K, D)
     reported = dict(zip(f.output_names, f.outputs(0.0, STATE), strict=True))

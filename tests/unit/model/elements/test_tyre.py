@@ -122,7 +122,10 @@ def test_forces_act_on_the_wheel_at_its_contact(rolling):
     s = min(1.0, gamma / (3 * 0.9 * LOAD * (1 + kappa * (x[3:5] @ heading) / travelling)))
     size = 0.9 * LOAD * (1 - (1 - s) ** 3) / gamma
     wanted["brush"] = (size * 8e4 * kappa, size * 6e4 * np.tan(alpha))
-    for f, (F_x, F_y) in ((rolling, wanted["brush"]), (rhs(wheel(MAGIC), method="recursive-composite"), wanted["magic"])):
+    for f, (F_x, F_y) in (
+        (rolling, wanted["brush"]),
+        (rhs(wheel(MAGIC), method="recursive-composite"), wanted["magic"]),
+    ):
         assert forces(f, x) == pytest.approx((F_x, F_y), rel=1e-12)
         rates = f(0.0, x)
         assert rates[3:5] == pytest.approx((F_x * heading + F_y * lateral) / 20.0, rel=1e-12)
