@@ -11,7 +11,12 @@ from contextlib import contextmanager
 
 import pytest
 
-ROOMS = ("tests/unit/analysis/", "tests/unit/model/elements/")
+ROOMS = (
+    "tests/unit/analysis/",
+    "tests/unit/mechanics/mechanism/",
+    "tests/unit/model/elements/",
+    "tests/unit/validation/",
+)
 """Of tests that are about something else."""
 
 
