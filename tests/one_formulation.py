@@ -16,8 +16,10 @@ ROOMS = (
     "tests/unit/compiler/derivatives/",
     "tests/unit/compiler/events/",
     "tests/unit/compiler/numerics/",
+    "tests/unit/mechanics/mechanism/",
     "tests/unit/model/elements/",
     "tests/unit/targets/",
+    "tests/unit/validation/",
 )
 """Of tests that are about something else."""
 

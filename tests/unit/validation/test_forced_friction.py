@@ -79,6 +79,7 @@ def test_the_reference_of_two_masses_goes_from_phase_to_phase(name):
     assert v1 + v2 == pytest.approx(math.sin(PAIRS[name].w * STOP) / PAIRS[name].w, abs=1e-9)
 
 
+@pytest.mark.repeats
 def test_the_cases_are_those_that_they_are_called():
     """Two stops in a cycle, none, rest for ever; and without stops the amplitude is Den Hartog's."""
     runs = {name: piecewise_sliding.run(body, 2000.0 if name == "turns" else STOP) for name, body in SINGLE.items()}

@@ -159,6 +159,7 @@ def test_what_strangers_hand_over_passes_against_their_own_objects(name, few_poi
     assert any(check.verdict == "passed" and check.points == few_points for check in said.checks), said
 
 
+@pytest.mark.usefixtures("few_points")
 def test_rates_of_a_loop_that_are_given_twice_are_one():
     """SymPy's own equations are formed, though there are four velocity constraints for two dependent speeds."""
     true = read_of(STRANGERS["loop_whose_rates_are_given_twice"]())
@@ -330,12 +331,12 @@ def test_the_reading_is_held_against_the_objects_where_equations_are_not_formed(
     assert verdict(true, mechanism, against).checks[-1].verdict == "failed"
 
 
-def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed():
+def test_the_reading_is_held_against_the_objects_where_a_latch_is_always_closed(few_points):
     """A block stands on one corner or on the other: there is no point at which its objects alone tell x'."""
     definition, right = read_of(pipeline.load(MODELS / "rocking_block.py"))
     made = sample_source_accelerations(definition, right)
     assert not made.samples, "the block is held somewhere else now: take another model"
-    assert len(made.latched_import_differences) == RANDOM_POINT_COUNT
+    assert len(made.latched_import_differences) == few_points
     assert _worst_of(made) < 1.0
     for wrong in list(faults(right).values())[::3]:
         assert _worst_of(sample_source_accelerations(definition, wrong)) > 1e3
@@ -580,7 +581,7 @@ def test_points_are_put_together_as_the_start_where_the_fmu_computes():
     assert np.any(anywhere * anywhere[0] < 0.0) or np.abs(anywhere).min() < 0.03
 
 
-def test_couplings_in_other_units_are_not_flat():
+def test_couplings_in_other_units_are_not_flat(few_points):
     """Of a valve train rows in rad stand behind rows in mm; each is a loop by itself, which always closes."""
     definition = check_model(load_model(MODELS / "valve_train.py"))
     made = sample_source_accelerations(
@@ -588,7 +589,7 @@ def test_couplings_in_other_units_are_not_flat():
         solve_loop_closure_start_values(read_mechanism(definition)),
         computed_coordinates=("lift", "rocker", "valve"),
     )
-    assert len(made.samples) == RANDOM_POINT_COUNT
+    assert len(made.samples) == few_points
     for sample in made.samples:
         values = {name: sample.point.values[slot] for name, slot in made.starts.items()}
         assert values["valve"] == pytest.approx(values["b"] / values["a"] * values["lift"], abs=1e-12)

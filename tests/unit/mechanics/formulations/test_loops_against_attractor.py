@@ -133,7 +133,7 @@ MECHANISMS: dict[str, tuple[Callable[[], Model], list[str]]] = {
 }
 
 
-NIGHTLY = ("three-bar, in an excavator", "hexapod, legs given")
+NIGHTLY = ("three-bar, in an excavator", "hexapod, legs given", "hexapod, platform given", "steering")
 
 
 @pytest.mark.parametrize(

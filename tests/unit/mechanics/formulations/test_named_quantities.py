@@ -15,7 +15,11 @@ from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import SE
 from mb2fmu.mechanics.mechanism import Mechanism
 from mb2fmu.report.equation_display.theory_quantity_text import format_theory_quantities
 
-MODELS = (pytest.param("double_pendulum", marks=pytest.mark.repeats), "two_rods", "chaplygin_sleigh")
+MODELS = (
+    pytest.param("double_pendulum", marks=pytest.mark.repeats),
+    pytest.param("two_rods", marks=pytest.mark.repeats),
+    "chaplygin_sleigh",
+)
 ALL = tuple(SECTION_TITLES)
 KANE = ALL[:3]
 

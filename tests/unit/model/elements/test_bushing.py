@@ -92,7 +92,8 @@ def coupled(seed: int) -> np.ndarray:
 def test_force_and_torque_are_those_of_virtual_work(kind):
     K, D = (np.diag(STIFF), np.diag(DAMP)) if kind == "diagonal" else (coupled(1), coupled(2) * 1e-2)
     f = rhs(
-        mounted(STIFF if kind == "diagonal" else K.tolist(), DAMP if kind == "diagonal" else D.tolist()), method="tmt"
+        mounted(STIFF if kind == "diagonal" else K.tolist(), DAMP if kind == "diagonal" else D.tolist()),
+        method="recursive-composite",
     )
     force, torque, energy = by_hand(STATE, K, D)
     reported = dict(zip(f.output_names, f.outputs(0.0, STATE), strict=True))
@@ -108,7 +109,7 @@ def test_force_and_torque_are_those_of_virtual_work(kind):
 
 def test_small_angles_are_those_about_the_axes():
     """Turned by 1e-4 about each axis and moved: what six single springs do, to the order of the angle."""
-    f = rhs(mounted(), method="tmt")
+    f = rhs(mounted(), method="recursive-composite")
     x = np.zeros(12)
     x[:3], x[3:6] = np.array([1e-4, 2e-4, -1e-4]) - ARM, (1e-4, -2e-4, 3e-4)
     reported = dict(zip(f.output_names, f.outputs(0.0, x), strict=True))
@@ -121,7 +122,7 @@ def test_its_energy_is_kept():
     """Kinetic energy and the bushing's stay together, through angles of a radian."""
     model = mounted(coupled(3).tolist())
     model.output_total_energy()
-    f = rhs(model, method="tmt")
+    f = rhs(model, method="recursive-composite")
     run = solve_ivp(f, (0.0, 0.3), STATE, method="DOP853", rtol=1e-9, atol=1e-11)
     reported = f.outputs(run.t, run.y.T)
     assert np.ptp(reported[:, f.output_names.index("mount.energy")]) > 0.1  # it is at work
@@ -131,7 +132,7 @@ def test_its_energy_is_kept():
 
 def test_the_first_body_has_the_reaction():
     """Of two free bodies all of momentum stays, linear and angular about the origin."""
-    f = rhs(mounted(DAMP, DAMP, count=2), method="tmt")
+    f = rhs(mounted(DAMP, DAMP, count=2), method="recursive-composite")
     x = np.array([*STATE[:6] * 0.3, *-STATE[:6] * 0.2, *STATE[6:], *-0.5 * STATE[6:]])
     rates = f(0.0, x)
     linear, angular = np.zeros(3), np.zeros(3)

@@ -126,7 +126,7 @@ def bodies(rows: str, **more) -> Model:
 def test_momenta_stay_and_rates_end_as_a_latch_closes_in_space(rows, count):
     """Linear momentum, and angular momentum about the origin, of both bodies together; M, G and the rows by numbers."""
     model = bodies(rows, close=sm.true)
-    derivation = derive(model, method="tmt")
+    derivation = derive(model, method="recursive-composite")
     start = {item.name: item.start for item in derivation.definition.quantities if hasattr(item, "start")}
     found = start | values(derivation, "resets", {})
     impulses = [name for name in found if "impulse" in name and name.startswith("grip_")]

@@ -47,7 +47,9 @@ def test_rigid_body_and_particles_have_the_gram_matrix_of_the_nodes(seed, n, m, 
 PLANES = [{"bending_y": 2, "bending_z": 1}, {"bending_y": 3, "bending_z": 2}, {"bending_y": 4}]
 
 
-@pytest.mark.parametrize("modes", PLANES)
+@pytest.mark.parametrize(
+    "modes", [*(pytest.param(each, marks=pytest.mark.repeats) for each in PLANES[1:2]), PLANES[0], PLANES[2]]
+)
 def test_planes_with_nearly_the_same_shapes_keep_all_digits(modes):
     """Shapes of both planes differ by rotary inertia alone; what a Gram matrix has of that is lost in rounding."""
     section = BeamSection.rectangle(0.02, 0.03)
@@ -97,7 +99,8 @@ def test_all_formulations_move_as_the_full_nodal_mass_matrix_does(kind, m):
     expected = [nodal_accelerations(body, state) for state in states]
     numbers = range(1, m + 1)
     names = ("theta", *(f"arm.eta[{k}]" for k in numbers), "omega", *(f"arm.eta_dot[{k}]" for k in numbers))
-    for method in METHODS:
+    # By day two, which form them most differently; by night all.
+    for method in METHODS if m > 1 else ("kane", "recursive-composite"):
         f = rhs(model, method=method)
         assert f.states == names
         for state, accelerations in zip(states, expected, strict=True):

@@ -228,8 +228,9 @@ def test_a_start_that_follows_from_unformed_equations_is_doubted(tmp_path: Path)
 
 
 def test_a_script_that_catches_the_interrupt_is_interrupted_again(tmp_path: Path) -> None:
-    stubborn = "if kane.forcing[0]:\n    try:\n        while True: pass\n    except BaseException: pass\n"
-    stubborn += "    while True: pass\n"
+    stubborn = "from time import sleep\nif kane.forcing[0]:\n    try:\n        while True: sleep(0.01)\n"
+    stubborn += "    except BaseException: pass\n"
+    stubborn += "    while True: sleep(0.01)\n"
     record = adopt_script(
         written(tmp_path, EQUILIBRIUM.replace("c = {", stubborn + "c = {")), "pendulum.py", "Pendulum", None, 2.5
     )
@@ -425,7 +426,10 @@ def test_a_function_that_nothing_calls_is_called_with_symbols(tmp_path: Path, te
     "loop",
     [
         "x = 0\nwhile True:\n    x += 1\n",
-        "while True:\n    try:\n        while True:\n            x = 1\n    except BaseException:\n        pass\n",
+        (
+            "import time\nwhile True:\n    try:\n        while True:\n            time.sleep(0.01)\n"
+            "    except BaseException:\n        pass\n"
+        ),
     ],
     ids=["interruptible", "not interruptible"],
 )
@@ -436,7 +440,7 @@ def test_an_endless_loop_ends_at_its_line_and_leaves_nothing(
         monkeypatch.undo()
     script = written(tmp_path, loop)
     begun = time.monotonic()
-    with pytest.raises(ModelError, match=r"pendulum.py:[234]: the time limit (of 0.5 s )?ended it here"):
+    with pytest.raises(ModelError, match=r"pendulum.py:[2-5]: the time limit (of 0.5 s )?ended it here"):
         adopt(script, time_limit=0.5)
     assert time.monotonic() - begun < 60.0
     assert [each.name for each in tmp_path.iterdir()] == ["pendulum.py"]
@@ -488,8 +492,7 @@ def test_the_command_and_the_function_have_one_time_limit() -> None:
     assert option.default == inspect.signature(adopt).parameters["time_limit"].default
 
 
-def test_the_command_says_what_to_type_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+def test_the_command_says_what_to_type_next(tmp_path: Path) -> None:
     script = written(tmp_path, WAYS["dictionary and solve_ivp"])
     done = CliRunner().invoke(commands, ["adopt", str(script)])
     assert done.exit_code == 0, done.output
