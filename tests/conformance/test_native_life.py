@@ -74,7 +74,7 @@ def without_binaries(unit, path):
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("fmi", "builder"), [night("2", "fmpy"), night("3", "fmpy"), night("2", "fmutool"), ("3", "fmutool")]
+    ("fmi", "builder"), [("2", "fmpy"), night("3", "fmpy"), night("2", "fmutool"), ("3", "fmutool")]
 )
 def test_sources_compile_elsewhere_and_move_alike(units, fmi, builder, tmp_path):
     """From what the archive says of its sources: the same bits as the FMU's own binary."""
