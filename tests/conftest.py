@@ -3,6 +3,8 @@
 ``slow_tests.txt`` names files, and functions of files, that take more than 0.1 s of processor time in all:
 ``pytest -m "not slow"`` (``scripts/test --quick``) leaves them out, and does not import files that have no others.
 ``pytest --write-slow``, which runs the tests it is given, brings their lines up to date.
+A fixture of a module counts for the first of its tests that run: measure the quick tests alone once more, until they
+stay the same.
 """
 
 from __future__ import annotations
