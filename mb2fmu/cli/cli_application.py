@@ -12,12 +12,11 @@ import gc
 import hashlib
 import io
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -52,6 +51,7 @@ from mb2fmu.cli.split_command import split
 from mb2fmu.cli.stage_progress_display import StageProgressDisplay, record_command_start_time
 from mb2fmu.cli.study_command import study
 from mb2fmu.cli.system_command import system
+from mb2fmu.cli.termination_signals import get_signal_exit_code, raise_on_termination_signals
 from mb2fmu.cli.validate_command import validate
 from mb2fmu.cli.verdict_output import default_only_option, print_run_verdict, verdict_json_option
 from mb2fmu.cli.watch_command import watch
@@ -120,7 +120,7 @@ class _ErrorReportingGroup(click.Group):
             ctx.exit(ToolError.exit_code)
         except KeyboardInterrupt as error:
             click.echo(f"mb2fmu: {str(error) or 'interrupted'}", err=True)
-            ctx.exit(_get_signal_exit_code(error))
+            ctx.exit(get_signal_exit_code(error))
 
 
 def _choose_closest_options(name: str, others: Sequence[str]) -> list[str]:
@@ -150,7 +150,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest
-    _raise_on_termination_signals()
+    raise_on_termination_signals()
     sys.excepthook = _make_internal_error_hook(session)
     commands(prog_name="mb2fmu", obj=session)
 
@@ -427,37 +427,3 @@ commands.add_command(list_models)
 commands.add_command(new)
 commands.add_command(simulate)
 commands.add_command(validate)
-
-
-INTERRUPTED_EXIT_CODE = 130
-
-
-class _TerminationSignal(KeyboardInterrupt):
-    """The process was requested to end.
-
-    Args:
-        number: The signal's.
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"ended by {signal.Signals(number).name}")
-        self.number = number
-
-
-def _get_signal_exit_code(error: KeyboardInterrupt) -> int:
-    """Return the exit code of a process that a signal ended: 128 and the signal's number."""
-    return 128 + error.number if isinstance(error, _TerminationSignal) else INTERRUPTED_EXIT_CODE
-
-
-def _raise_on_termination_signals() -> None:
-    """Raise ``_TerminationSignal`` in the main thread on the first request to end, so that cleaning up continues."""
-    for name in ("SIGTERM", "SIGHUP", "SIGBREAK"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, _raise_termination)
-
-
-def _raise_termination(number: int, _frame: FrameType | None) -> None:
-    """Raise; ignore further such signals."""
-    signal.signal(number, signal.SIG_IGN)
-    raise _TerminationSignal(number)

@@ -13,6 +13,7 @@ from mb2fmu.cli.command_options import (
     is_quiet_option_given,
     set_option,
 )
+from mb2fmu.cli.termination_signals import TerminationSignal
 from mb2fmu.errors import Fault, ModelError
 
 
@@ -54,6 +55,11 @@ def watch(
         if opens:
             webbrowser.open(address)
 
-    serve_model_watch_page(
-        path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=print_address
-    )
+    try:
+        serve_model_watch_page(
+            path, port=port, validates=not no_validate, at=at, arguments=arguments, on_start=print_address
+        )
+    except TerminationSignal:
+        raise
+    except KeyboardInterrupt:
+        pass  # that is how this command ends

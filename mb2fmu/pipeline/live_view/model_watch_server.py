@@ -80,7 +80,7 @@ def serve_model_watch_page(
     arguments: Mapping[str, str] | None = None,
     on_start: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Show a model's motion and verdict on a page, and renew it when the file is saved; return when interrupted.
+    """Show a model's motion and verdict on a page, and renew it when the file is saved, until interrupted.
 
     Args:
         path: A model file or robot description.
@@ -92,6 +92,7 @@ def serve_model_watch_page(
 
     Raises:
         ToolError: If the port is taken.
+        KeyboardInterrupt: At the end.
     """
     with make_temporary_folder("validate the model") as folder:
         model, ended = WatchedModelFile(path, folder, validates, at or {}, arguments or {}), threading.Event()
@@ -106,8 +107,7 @@ def serve_model_watch_page(
             on_start(f"http://{HOST}:{server.server_port}/")
             try:
                 model.follow(ended)
-            except KeyboardInterrupt:
-                ended.set()
             finally:
+                ended.set()
                 server.shutdown()
                 thread.join()
