@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 import weakref
 from types import FrameType
 
-INTERRUPTED_EXIT_CODE = 130
+_INTERRUPTED_EXIT_CODE = 130
 _PAUSE_S = 0.02
 """In s, until a signal is sent again: whoever caught it has gone on by then."""
 
@@ -67,7 +66,7 @@ class _Request:
 
 def _signal_main_thread(number: int) -> None:
     """Send a signal to the main thread; on Windows, where threads have none, to the process."""
-    time.sleep(_PAUSE_S)
+    threading.Event().wait(_PAUSE_S)
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:
@@ -80,7 +79,7 @@ _request = _Request()
 def get_signal_exit_code(error: KeyboardInterrupt) -> int:
     """Return the exit code of a command that a signal ended, 128 and the signal's number; raise no further one."""
     _request.arrive()
-    return 128 + error.number if isinstance(error, TerminationSignal) else INTERRUPTED_EXIT_CODE
+    return 128 + error.number if isinstance(error, TerminationSignal) else _INTERRUPTED_EXIT_CODE
 
 
 def raise_on_termination_signals() -> None:
