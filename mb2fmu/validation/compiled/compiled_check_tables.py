@@ -341,7 +341,7 @@ class CompiledCheckTables:
                 first.append(len(terms))
                 terms += terms_of_node
             counts = [len(terms_of_node) for terms_of_node in each.terms]
-            arrays = map(self._store_integers, (each.ordered_nodes(), each.parents, first, counts))
+            arrays = map(self._store_integers, (each.ordered_nodes, each.parents, first, counts))
             paths.append(c_structures.PathSumsStruct(len(each.parents), *arrays))
         numbers = []
         for term in terms:

@@ -8,9 +8,10 @@ for all speeds.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import sympy as sm
 
@@ -26,13 +27,14 @@ class FrameVectorTerm:
     numbers: tuple[sm.Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrameOrPointTree:
     """Frames or points: the terms of each, its parent (-1: none), and an order with parents first."""
 
     terms: tuple[tuple[FrameVectorTerm, ...], ...]
     parents: tuple[int, ...]
 
+    @cached_property
     def ordered_nodes(self) -> list[int]:
         """Nodes, parents first."""
         ordered: dict[int, None] = {}
@@ -51,7 +53,7 @@ class FrameOrPointTree:
             while node >= 0 and node not in nodes_and_ancestors:
                 nodes_and_ancestors.add(node)
                 node = self.parents[node]
-        return [node for node in self.ordered_nodes() if node in nodes_and_ancestors]
+        return [node for node in self.ordered_nodes if node in nodes_and_ancestors]
 
     def ancestors_between(self, node: int, end: int) -> list[int] | None:
         """Return the nodes from one up to another, without the latter (-1: beyond the last one); None if not above."""
@@ -61,9 +63,18 @@ class FrameOrPointTree:
             node = self.parents[node]
         return path if node == end else None
 
+    @cached_property
+    def nodes_of_speed(self) -> dict[int, set[int]]:
+        """Of each speed, the nodes whose own terms have it."""
+        nodes: dict[int, set[int]] = defaultdict(set)
+        for node, terms in enumerate(self.terms):
+            for speed in (speed for term in terms for speed in term.speeds):
+                nodes[speed].add(node)
+        return nodes
+
     def nodes_with_speed(self, speed: int, nodes: Iterable[int]) -> list[int]:
         """Return those whose own terms have a speed."""
-        return [node for node in nodes if any(speed in term.speeds for term in self.terms[node])]
+        return [node for node in nodes if node in self.nodes_of_speed[speed]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,9 @@ class MassMatrixColumnStructure:
     def __init__(self, mechanism: Mechanism, frames: FrameOrPointTree, points: FrameOrPointTree) -> None:
         self._mechanism, self._frames, self._points = mechanism, frames, points
         speeds = range(len(mechanism.u))
+        self._frames_of_position = [self._frames_of([point]) for point in range(len(points.parents))]
         self.dependencies = [self._find_dependencies(speed) for speed in speeds]
+        self._moved_bodies = [frozenset(dependencies.bodies) for dependencies in self.dependencies]
         self.branches = [self._find_branch(speed) for speed in speeds]
         self._drop_crossing_branches()
         self.particle_groups = self._find_particle_groups()
@@ -145,8 +158,8 @@ class MassMatrixColumnStructure:
         self.composites = self._composites()
         composite_numbers = {(c.bodies, c.point): k for k, c in enumerate(self.composites)}
         self.numbers = [
-            composite_numbers[frozenset(dependencies.bodies), branch.point] if branch else -1
-            for dependencies, branch in zip(self.dependencies, self.branches, strict=True)
+            composite_numbers[bodies, branch.point] if branch else -1
+            for bodies, branch in zip(self._moved_bodies, self.branches, strict=True)
         ]
         self.rows = [
             [i for i in speeds if branch is None or self._moves_composite_of(i, j)]
@@ -170,8 +183,8 @@ class MassMatrixColumnStructure:
         """Return the numbers of the groups of particles that a column moves; none where it moves one rigid whole."""
         if self.branches[speed] is not None:
             return []
-        moved = set(self.dependencies[speed].bodies)
-        return [number for number, group in enumerate(self.particle_groups) if moved.intersection(group.bodies)]
+        moved = self._moved_bodies[speed]
+        return [number for number, group in enumerate(self.particle_groups) if not moved.isdisjoint(group.bodies)]
 
     def _find_particle_groups(self) -> list[DisplacedParticleGroup]:
         """Return the groups of at least two particles that some column does not move with a rigid whole."""
@@ -209,16 +222,13 @@ class MassMatrixColumnStructure:
     def _find_dependencies(self, speed: int) -> NodesMovedBySpeed:
         """Return frames, points and bodies that a speed moves, with the paths of these bodies."""
         frames, points, bodies = self._frames, self._points, self._mechanism.bodies
-        turned_frames: set[int] = set()
-        for node in frames.ordered_nodes():
-            if frames.parents[node] in turned_frames or frames.nodes_with_speed(speed, [node]):
+        turned_frames = set(frames.nodes_of_speed[speed])
+        for node in frames.ordered_nodes:
+            if frames.parents[node] in turned_frames:
                 turned_frames.add(node)
-        moved_points: set[int] = set()
-        for node in points.ordered_nodes():
-            is_carried = not self._has_given_velocity(node) and any(
-                term.frame in turned_frames for term in points.terms[node]
-            )
-            if is_carried or points.parents[node] in moved_points or points.nodes_with_speed(speed, [node]):
+        moved_points = set(points.nodes_of_speed[speed])
+        for node in points.ordered_nodes:
+            if points.parents[node] in moved_points or not turned_frames.isdisjoint(self._frames_of_position[node]):
                 moved_points.add(node)
         moved_bodies = [
             k
@@ -286,7 +296,7 @@ class MassMatrixColumnStructure:
     def _moves_composite_of(self, i: int, j: int) -> bool:
         """Return whether speed i moves the rigid whole of speed j, so that j's resultant gives M_ij."""
         first, second = self.branches[i], self.branches[j]
-        if first is None or second is None or not set(self.dependencies[i].bodies) >= set(self.dependencies[j].bodies):
+        if first is None or second is None or not self._moved_bodies[i] >= self._moved_bodies[j]:
             return False
         point_is_moved = second.point == first.point or second.point in self.dependencies[i].points
         return point_is_moved and (
@@ -295,14 +305,13 @@ class MassMatrixColumnStructure:
 
     def _drop_crossing_branches(self) -> None:
         """Make no branch of speeds that move some of the same bodies, neither all that the other one moves."""
-        bodies = [set(dependencies.bodies) for dependencies in self.dependencies]
         crossing = {
             speed
             for j, branch in enumerate(self.branches)
             if branch
             for i in range(j)
             if self.branches[i]
-            and bodies[i] & bodies[j]
+            and not self._moved_bodies[i].isdisjoint(self._moved_bodies[j])
             and not (self._moves_composite_of(i, j) or self._moves_composite_of(j, i))
             for speed in (i, j)
         }
@@ -311,8 +320,8 @@ class MassMatrixColumnStructure:
 
     def _composites(self) -> list[CompositeBody]:
         """Return the wholes of all branches, smaller ones first, each made of the largest ones before it."""
-        branches = zip(self.dependencies, self.branches, strict=True)
-        keys = {(frozenset(dependencies.bodies), branch.point) for dependencies, branch in branches if branch}
+        branches = zip(self._moved_bodies, self.branches, strict=True)
+        keys = {(bodies, branch.point) for bodies, branch in branches if branch}
 
         def depth(point: int) -> int:
             return len(self._points.with_ancestors([point]))
