@@ -305,7 +305,7 @@ class AppearanceDeclarations:
             color: ``#rrggbb``.
             opacity: 0 … 1.
         """
-        reach = end.pos_from(start)
+        reach = _find_position(end, start)
         middle = start.locatenew(f"{start.name}_{end.name}", reach / 2)
         shape = Cylinder(_form_length(reach), radius)
         self.appearance_items.append(
@@ -348,6 +348,12 @@ class AppearanceDeclarations:
         A Lagrangian alone knows no bodies; with frames and points of the user's own, shapes can be fixed in those.
         """
         self.ground = (frame, origin)
+
+
+def _find_position(point: Point, origin: Point) -> Vector:
+    """Return a point's position from another; that of a neighbour is known, and SymPy tries all paths to find it."""
+    neighbours = point._pos_dict  # noqa: SLF001 - the local relations stand nowhere else
+    return neighbours[origin] if origin in neighbours else point.pos_from(origin)
 
 
 def _form_length(vector: Vector) -> sm.Expr:
