@@ -33,6 +33,12 @@ from fmpy.sundials import CVodeSolver
 from fmpy.sundials.nvector_serial import N_VectorContent_Serial
 
 from mb2fmu.fmu.runner.compiled_cvode_callbacks import CompiledCvodeCallbacks
+from mb2fmu.fmu.runner.cvode_iterations import (
+    LARGE_STATE_COUNT,
+    is_too_stiff,
+    use_fixed_point_iteration,
+    use_newton_iteration,
+)
 from mb2fmu.fmu.runner.fmi3_array_elements import locate_array_elements
 
 Floats = npt.NDArray[np.float64]
@@ -178,6 +184,19 @@ class _FailureAwareCvodeSolver(CVodeSolver):  # type: ignore[misc]
         super().__init__(**arguments)
         if compiled is not None:
             compiled.attach(self.cvode_mem)
+        self._needs_matrices = self.nx < LARGE_STATE_COUNT
+        if not self._needs_matrices:
+            use_fixed_point_iteration(self)
+
+    def step(self, t: float, tNext: float) -> tuple[bool, Any, float]:
+        """Integrate to a time or an event, from there on with matrices where the equations turn out to be stiff."""
+        try:
+            return super().step(t, tNext)  # type: ignore[no-any-return]
+        except RuntimeError:
+            if self._needs_matrices or not is_too_stiff(self):
+                raise
+        self._needs_matrices = True
+        return super().step(use_newton_iteration(self, MAX_CVODE_STEPS), tNext)  # type: ignore[no-any-return]
 
     def f(self, t: float, y: Any, ydot: Any, user_data: Any) -> int:  # noqa: ARG002  CVODE gives it
         """Return the right-hand side."""
