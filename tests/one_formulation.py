@@ -13,11 +13,10 @@ import pytest
 
 ROOMS = (
     "tests/unit/analysis/",
-    "tests/unit/compiler/derivatives/",
-    "tests/unit/compiler/events/",
-    "tests/unit/compiler/numerics/",
+    "tests/unit/compiler/",
     "tests/unit/mechanics/mechanism/",
-    "tests/unit/model/elements/",
+    "tests/unit/model/",
+    "tests/unit/robots/",
     "tests/unit/targets/",
     "tests/unit/validation/",
 )

@@ -206,9 +206,9 @@ def test_every_element_is_at_work_somewhere():
 
 
 BY_DAY = {
-    "forces": ("kane", "tmt", "recursive-composite", "recursive-articulated"),
+    "forces": ("tmt", "recursive-composite", "recursive-articulated"),
     "blows": (),
-    "rough blows": ("tmt", "lagrange", "recursive"),
+    "rough blows": ("tmt", "recursive"),
 }
 """Methods by day, each with one treatment; what blows do is in ``test_impact`` and ``test_latch``, too."""
 

@@ -47,6 +47,7 @@ def test_rigid_body_and_particles_have_the_gram_matrix_of_the_nodes(seed, n, m, 
 PLANES = [{"bending_y": 2, "bending_z": 1}, {"bending_y": 3, "bending_z": 2}, {"bending_y": 4}]
 
 
+@pytest.mark.usefixtures("arrays_alone")
 @pytest.mark.parametrize(
     "modes", [*(pytest.param(each, marks=pytest.mark.repeats) for each in PLANES[1:2]), PLANES[0], PLANES[2]]
 )
