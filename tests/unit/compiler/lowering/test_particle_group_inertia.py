@@ -10,7 +10,6 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from flexible_bodies import pinned_body, random_arrays
 from mechanisms import mechanism_of
-from representatives import by_night
 
 import mb2fmu
 from mb2fmu import FlexibleBody, Model, Parts, pipeline
@@ -56,13 +55,9 @@ def test_an_arm_with_two_links_of_four_modes_costs_at_most_six_times_the_rigid_o
     assert flexible.operations <= 6 * rigid
 
 
-@pytest.mark.parametrize(
-    ("method", "foreshortening"),
-    [
-        ("recursive-articulated", False),
-        *by_night(("recursive-articulated", True), ("recursive-composite", False), ("recursive-composite", True)),
-    ],
-)
+@pytest.mark.repeats  # by day: the bodies below
+@pytest.mark.parametrize("foreshortening", [False, True])
+@pytest.mark.parametrize("method", VARIANTS)
 def test_an_arm_moves_as_by_another_formulation(tmp_path, method, foreshortening):
     more = {"foreshortening": foreshortening}
     links = {

@@ -7,9 +7,10 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
+from representatives import examples
 from rescaling import rescale
 
 from mb2fmu import Model, derive
@@ -74,7 +75,7 @@ def divided_ball() -> dict[str, float]:
     return divided(load(MODELS / "bouncing_ball.py"))
 
 
-@settings(deadline=None, max_examples=5)
+@examples(3)
 @given(length=POWERS, mass=POWERS, time=POWERS)
 def test_sizes_follow_units(length, mass, time):
     known = divided_ball()
