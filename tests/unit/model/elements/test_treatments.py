@@ -31,8 +31,8 @@ CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
 WAYS = [("attractor", "kane"), ("explicit", "tmt"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]
 
 
-BY_DAY = ("guide", "brake", "stops", "wall")
-"""What sticks on a slide and on a shaft, a stop and a contact; by night one of each element."""
+BY_DAY = ("brake", "stops")
+"""What sticks, and what switches; by night one of each element."""
 
 
 def machine(names: Collection[str]) -> Model:

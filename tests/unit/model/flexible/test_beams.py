@@ -175,8 +175,8 @@ def test_deflection_under_weight_and_a_tip_force_is_the_closed_forms_of_these_mo
     beam = slender({"bending_y": 3}, foreshortening=False)
     g, F = 9.81, 0.3
     model = clamped(beam, lambda N: [*beam.weight(-g * N.y), (beam.point(-1), F * N.y)])
-    point = linearize(model).point
-    eta = dict(zip(linearize(model).names, point.x, strict=True))
+    found = linearize(model)
+    eta = dict(zip(found.names, found.point.x, strict=True))
     expected = 0.0
     for beta in ROOTS["clamped", "free"]:
         shape = closed_form_shape(beta, LENGTH)
