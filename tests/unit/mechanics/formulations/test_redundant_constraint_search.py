@@ -30,6 +30,7 @@ def test_three_parallel_cranks_swing_as_one(method):
     assert slope[11] == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.repeats  # by day: their acceleration, above
 def test_their_frequency():
     found = mb2fmu.linearize(platform(), method="tmt")
     assert len(found.states) == 2

@@ -145,9 +145,9 @@ def worst_of_events(model: pipeline.Model) -> tuple[float, str]:
 @pytest.mark.parametrize(
     ("what", "base"),
     [
-        ("floor", "floating"),
+        ("floor", "fixed"),
         ("latch", "fixed"),
-        *by_night(("floor", "fixed"), ("latch", "floating"), ("ball", "fixed"), ("ball", "floating")),
+        *by_night(("floor", "floating"), ("latch", "floating"), ("ball", "fixed"), ("ball", "floating")),
     ],
 )
 def test_what_was_imported_is_what_the_file_says(tmp_path: Path, what: str, base: str) -> None:
