@@ -103,7 +103,7 @@ def test_loops_of_an_mjcf_file_move_as_mujocos_jacobians_say(tmp_path: Path) -> 
     """M u' + Aᵀλ = f, A u' = −A' u, along a motion."""
     path = tmp_path / "parallel.xml"
     path.write_text(PARALLEL)
-    derivation = pipeline.derive(path, method="recursive-composite")
+    derivation = pipeline.derive(path, method="recursive-composite", constraints="attractor")
     robot, f = derivation.checked.mechanics, pipeline.right_hand_side(derivation)
     joints = [robot.tree.parts[i].moving_joint.name for i in robot.variables]
     reading = MujocoEquations(path, joints, ["m1", "m2"])

@@ -143,6 +143,7 @@ def test_parameters_are_a_tree_and_single_precision_stays():
         module.rhs(0.0, x, None, {"nothing": 1.0})
 
 
+@pytest.mark.repeats  # by day: recurrences as a chain has them, below
 def test_code_of_a_chain_does_not_grow_with_its_links():
     programs = [pipeline.derive(chain(n), method="recursive-articulated").program for n in (18, 24)]
     texts = [JaxPrinter(program, "_rhs").function(("rhs",)) for program in programs]
@@ -192,6 +193,8 @@ def test_derivatives_go_through_loops_forward_and_in_reverse(monkeypatch):
     )  # fmt: skip
     text = print_jax_module(program, model)
     assert text.count("scan(repeat_") >= 2
+    short, long = (JaxPrinter(there_and_back(size), "_rhs").function(("rhs",)).count("\n") for size in (n, 3 * n))
+    assert long == short
     module = load_jax_module(text)
     np.testing.assert_allclose(module.rhs(0.0, x), make_evaluator(program, "rhs")(0.0, x, (), (0.8,)), rtol=1e-13)
     for over in ("states", "parameters"):
