@@ -39,7 +39,7 @@ def body(
 
 def reference(model: Model):
     mechanism = closed_mechanism_of(model)
-    equations = formulations.formulate(mechanism, "kane")
+    equations = formulations.formulate(mechanism, "tmt")
     return validation.make_reference(mechanism.declared, equations)
 
 

@@ -23,7 +23,7 @@ MODELS = Path(__file__).parents[4] / "models"
 
 
 @functools.cache
-def derived(make: Callable[[], Model], method: str = "kane", constraints: str = "auto"):
+def derived(make: Callable[[], Model], method: str = "tmt", constraints: str = "auto"):
     return derive(make(), method=method, constraints=constraints)
 
 
@@ -59,9 +59,9 @@ def machine() -> Model:
 @pytest.mark.parametrize(
     ("method", "constraints"),
     [
-        ("kane", "attractor"),
+        ("tmt", "attractor"),
         ("recursive-composite", "partition"),
-        *by_night(("tmt", "explicit"), ("lagrange", "multipliers")),
+        *by_night(("kane", "explicit"), ("lagrange", "multipliers")),
     ],
 )
 def test_a_machine_that_is_caught_stands_still(method, constraints):

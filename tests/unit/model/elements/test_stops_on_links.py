@@ -45,7 +45,7 @@ def events_of(slope, start, stop, gap, **others) -> tuple[float, np.ndarray, int
 
 def reference_of(model: Model):
     mechanism = closed_mechanism_of(model)
-    return make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
 
 
 def rows_of(run, counter: str) -> np.ndarray:

@@ -28,7 +28,7 @@ from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.events import convert_switches_to_modes, list_program_switches
 
 CRANK_SLIDER = Path(__file__).parents[4] / "models" / "crank_slider.py"
-WAYS = [("attractor", "kane"), ("explicit", "tmt"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]
+WAYS = [("attractor", "tmt"), ("explicit", "kane"), ("multipliers", "lagrange"), ("partition", "recursive-composite")]
 
 
 BY_DAY = ("brake", "stops")
