@@ -13,7 +13,9 @@ import pytest
 
 ROOMS = (
     "tests/unit/analysis/",
-    "tests/unit/compiler/",
+    "tests/unit/compiler/derivatives/",
+    "tests/unit/compiler/events/",
+    "tests/unit/compiler/numerics/",
     "tests/unit/mechanics/mechanism/",
     "tests/unit/model/",
     "tests/unit/robots/",

@@ -157,7 +157,7 @@ def test_a_chain_in_loops_is_that_of_the_c_code():
     import jax
 
     jax.config.update("jax_enable_x64", val=True)
-    f = pipeline.rhs(chain(18))
+    f = pipeline.rhs(chain(18), method="recursive-articulated")
     x = random_states(f, 20)
     expected = f.compile()(0.3, x)
     found = np.asarray(jax.vmap(f.jax().rhs, (None, 0))(0.3, x))
