@@ -17,7 +17,8 @@ ROOMS = (
     "tests/unit/compiler/events/",
     "tests/unit/compiler/numerics/",
     "tests/unit/mechanics/mechanism/",
-    "tests/unit/model/elements/",
+    "tests/unit/model/",
+    "tests/unit/robots/",
     "tests/unit/targets/",
     "tests/unit/validation/",
 )

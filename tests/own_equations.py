@@ -238,7 +238,7 @@ class _Own:
 def own_constraint_forces(found: Compared) -> Array:
     """The unknown forces that solve SymPy's auxiliary equations, shape (n_states, n_forces)."""
     d = found.derivation.checked
-    method = own_method(d.mechanics)
+    own, method = found.truth, found.truth.method
     unknown = [f.symbol for f in d.constraint_forces]
     t = me.dynamicsymbols._t
     still: dict[sm.Basic, sm.Expr] = dict.fromkeys(mechanics_source.speeds(method).auxiliary, sm.S.Zero)
@@ -247,7 +247,6 @@ def own_constraint_forces(found: Compared) -> Array:
     matrix = method.auxiliary_eqs.jacobian(unknown)
     rest = method.auxiliary_eqs.xreplace(dict.fromkeys(unknown, sm.S.Zero))
     evaluate = _Numbers(known, still)(matrix.row_join(rest))
-    own = _Own(_Nothing(), found.derivation, method)
     solutions = []
     for values in found.values:
         u_dot = own.all_rates(values)[len(method.q) :]
@@ -255,9 +254,3 @@ def own_constraint_forces(found: Compared) -> Array:
         block = np.array(evaluate(*(point[s] for s in known)), dtype=float)
         solutions.append(-np.linalg.solve(block[:, :-1], block[:, -1]))
     return np.array(solutions)
-
-
-class _Nothing:
-    """A model that declares nothing further."""
-
-    declared: tuple[()] = ()

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 REPRESENTATIVES = {
     "chain": "many bodies: code printed as loops, no symbolic mass matrix",
@@ -80,6 +81,12 @@ OF_A_KIND_THAT_IS_PROVEN = {
 def by_night(*cases: Any) -> list[Any]:
     """Parameters of a test marked ``repeats``; a tuple is one case of several arguments."""
     return [pytest.param(*(each if isinstance(each, tuple) else (each,)), marks=pytest.mark.repeats) for each in cases]
+
+
+def examples(count: int) -> settings:
+    """Random examples of a costly law: so many by day, ten times as many by night, as the profiles have them."""
+    by_day = settings.get_profile("project").max_examples
+    return settings(max_examples=count * settings.default.max_examples // by_day)
 
 
 def marked(

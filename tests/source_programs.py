@@ -38,6 +38,8 @@ Floats = npt.NDArray[np.float64]
 
 QUICKLY = ["-O0", "-fno-sanitize=undefined"]
 """For zig, which checks for undefined behaviour without optimization: that takes most of its time."""
+SMALL = 10
+"""Parameters of a program that JAX compiles as a whole."""
 C_OPTIONS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-math-errno", "-Iruntime"]
 
 
@@ -323,5 +325,8 @@ def _evaluate_jax(module: ModuleType, points: Sequence[Point]) -> tuple[Values, 
         )
 
     columns = [np.array([getattr(point, name) for point in points]) for name in ("t", "x", "r", "p")]
-    values = Values(*map(np.array, jax.vmap(at)(*columns)))  # compiled as a whole it would take minutes
+    together = jax.vmap(at)
+    if len(module.PARAMETER_NAMES) < SMALL:  # compiled as a whole, and kept; of a model it would take minutes
+        together = jax.jit(together)
+    values = Values(*map(np.array, together(*columns)))
     return values, "no solution is found for some points" if np.isnan(values.dx).any() else ""

@@ -23,7 +23,7 @@ from mb2fmu.compiler.numerics.regularized_constraint_systems import (
 )
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import ProgramVariableLayout, ScalarProgram
-from mb2fmu.model.expression_traversal import rename_symbols
+from mb2fmu.model.expression_traversal import partial_derivative, rename_symbols
 from mb2fmu.model.supported_functions import NoEvent
 
 _RESIDUAL_TOLERANCE = 1e-9
@@ -172,7 +172,7 @@ class PositionProjection:
 @lru_cache(1024)  # the start values are solved for on the rows on which the states are held
 def _differentiate(row: sm.Expr, symbol: sm.Symbol) -> sm.Expr:
     """Return the partial derivative of a row."""
-    return row.diff(symbol)
+    return partial_derivative(row, symbol)
 
 
 def compute_magnitude_sum_bound(expression: sm.Expr) -> sm.Expr:

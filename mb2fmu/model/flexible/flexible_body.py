@@ -359,7 +359,7 @@ class FlexibleBody:
             place = self._displaced(self.data.nodes[number], self.data.modes[:, number], second)
             if place == Vector(0):
                 return self._origin
-            self._points[number] = self._origin.locatenew(f"{self._stem}_node{number}", place)
+            self._points[number] = self._locate(f"{self._stem}_node{number}", place)
         return self._points[number]
 
     def frame(self, node: int | str | None = None) -> ReferenceFrame:
@@ -596,7 +596,18 @@ class FlexibleBody:
 
     def _combine(self, shares: Array) -> sm.Expr:
         """Return Σ shares_k η_k."""
-        return sm.Add(*(sm.Float(share) * q for share, q in zip(shares, self.q, strict=True) if share != 0.0))
+        return sm.Add(*(_scale(share, q) for share, q in zip(shares, self.q, strict=True) if share != 0.0))
+
+    @cached_property
+    def _products(self) -> dict[tuple[int, int], sm.Expr]:
+        """η_k η_l of k ≤ l."""
+        return {(k, l): self.q[k] * self.q[l] for l in range(len(self.q)) for k in range(l + 1)}
+
+    def _locate(self, name: str, place: Vector) -> Point:
+        """Return a point at a place from the frame's origin; ``locatenew`` would negate the place three times."""
+        point = Point(name)
+        point.set_pos(self._origin, place)
+        return point
 
     def _displaced(self, rest: Array, modes: Array, second: Array | None) -> Vector:
         """Return the position of a point from the frame's origin; shapes (3,), (m, 3) and (m, m, 3)."""
@@ -608,26 +619,26 @@ class FlexibleBody:
             for k in range(m if second is not None else 0):
                 assert second is not None
                 weights = [(l, second[k, l, i] * (0.5 if l == k else 1.0)) for l in range(k, m)]
-                terms += [sm.Float(weight) * self.q[k] * self.q[l] for l, weight in weights if weight != 0.0]
+                terms += [_scale(weight, self._products[k, l]) for l, weight in weights if weight != 0.0]
             components.append(sm.Add(*terms))
         return sum((c * axis for c, axis in zip(components, self._frame, strict=True) if c != 0), Vector(0))
 
     def _make_bodies(self) -> Iterator[RigidBody | Particle]:
         """Yield the rigid body, then the particles."""
         parts = find_particle_equivalent(self.data.gram_factor(), self.data.mode_count)
-        B, origin, stem = self._frame, self._origin, self._stem
+        B, stem = self._frame, self._stem
         size = float(np.max(np.abs(self.data.nodes), initial=0.0))
         rest = _drop_negligible(np.vstack([parts.rigid_centre, parts.positions]), size)
         modes = _drop_negligible(parts.modes, float(np.max(np.abs(parts.modes))))
         second = _drop_negligible(parts.second_order, float(np.max(np.abs(parts.second_order), initial=0.0)))
         J = _drop_negligible(parts.rigid_inertia, float(np.max(np.abs(parts.rigid_inertia))))
-        centre = origin.locatenew(f"{stem}_centre", self._displaced(rest[0], np.zeros((len(modes), 3)), None))
+        centre = self._locate(f"{stem}_centre", self._displaced(rest[0], np.zeros((len(modes), 3)), None))
         dyadic = inertia(B, *(sm.Float(J[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))))
         yield RigidBody(stem, centre, B, sm.Float(parts.rigid_mass), Inertia(dyadic, centre))
         for p, mass in enumerate(parts.masses):
             name = f"{stem}_particle{p + 1}"
             place = self._displaced(rest[p + 1], modes[:, p], second[:, :, p])
-            yield Particle(name, origin.locatenew(name, place), sm.Float(mass))
+            yield Particle(name, self._locate(name, place), sm.Float(mass))
 
     def _make_loads(self) -> Iterator[tuple[Point, Vector]]:
         """Yield stiffness and damping: two opposite forces on one line for each mode."""
@@ -635,9 +646,14 @@ class FlexibleBody:
         eta, rate = sm.Matrix(self.q), sm.Matrix(self.u)
         forces = -self._stiffness * eta - self._damping * rate
         for k, force in enumerate(forces):
-            carrier = self._origin.locatenew(f"{self._stem}_mode{k + 1}", self.q[k] * x)
+            carrier = self._locate(f"{self._stem}_mode{k + 1}", self.q[k] * x)
             yield carrier, force * x
             yield self._origin, -force * x
+
+
+def _scale(share: float, product: sm.Expr) -> sm.Expr:
+    """Return a product of coordinates times a number, as SymPy's multiplication writes it after a long look at it."""
+    return sm.Mul._from_args((sm.Float(share), *sm.Mul.make_args(product)))  # noqa: SLF001
 
 
 def _limit_in_hertz(up_to: float | str | None) -> float:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -82,14 +83,14 @@ def estimate_characteristic_units(
     rows, right = [], []
     for value, unit in (*_declared_numbers(definition), *further):
         parsed = parse_unit(unit)
-        powers = [0 if i == _ANGLE_INDEX else e for i, e in enumerate(parsed.exponents)]
+        powers = tuple(0.0 if i == _ANGLE_INDEX else float(e) for i, e in enumerate(parsed.exponents))
         size = abs(parsed.factor * value)
         if any(powers) and 0.0 < size < math.inf:
             rows.append(powers)
             right.append(math.log(size))
     if not rows:
         return CharacteristicUnits((0.0,) * len(BASE_UNITS))
-    return CharacteristicUnits(tuple(_fit_logarithms(np.array(rows, dtype=float), np.array(right)).tolist()))
+    return CharacteristicUnits(_fit_logarithms(tuple(rows), tuple(right)))
 
 
 def typical_motion_magnitudes(definition: DeclaredModelContent) -> tuple[float, ...]:
@@ -98,8 +99,10 @@ def typical_motion_magnitudes(definition: DeclaredModelContent) -> tuple[float, 
     return tuple(natural.typical(item) for item in (*definition.coordinates, *definition.speeds))
 
 
-def _fit_logarithms(rows: Floats, right: Floats) -> Floats:
-    """Return logarithms n with ``rows`` n ≈ ``right``: Huber's estimate by iteratively reweighted least squares."""
+@lru_cache(64)  # the units of one model are asked for by each part of a derivation and of a validation
+def _fit_logarithms(powers: tuple[tuple[float, ...], ...], logarithms: tuple[float, ...]) -> tuple[float, ...]:
+    """Return n with ``powers`` n ≈ ``logarithms``: Huber's estimate by iteratively reweighted least squares."""
+    rows, right = np.array(powers, dtype=float), np.array(logarithms)
 
     def solved(weights: Floats) -> Floats:
         """Solve by weighted least squares of least norm."""
@@ -114,7 +117,7 @@ def _fit_logarithms(rows: Floats, right: Floats) -> Floats:
         last, found = found, solved(weights)
         if np.max(np.abs(found - last)) <= _CONVERGENCE_TOLERANCE:
             break
-    return found
+    return tuple(found.tolist())
 
 
 def _declared_numbers(definition: DeclaredModelContent) -> Iterable[tuple[float, str]]:

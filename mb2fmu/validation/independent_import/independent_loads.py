@@ -125,8 +125,10 @@ class AddedGeneralizedForces:
         plain_symbols = {symbol: sm.Dummy(f"x{k}", real=True) for k, symbol in enumerate(all_symbols)}
         load_expressions = [*(e for _, e in efforts), *(c for load in loads for c in load.components)]
         self._first_rate = len(load_expressions)
+        replaced: dict[sm.Basic, sm.Basic] = {}
         expressions = [
-            _replace_symbols(sm.sympify(e), plain_symbols, definitions) for e in (*load_expressions, *state_rates)
+            _replace_symbols(sm.sympify(e), plain_symbols, definitions, replaced)
+            for e in (*load_expressions, *state_rates)
         ]
         unknown_symbols = set().union(*(e.atoms(sm.Symbol, AppliedUndef, Pre) for e in expressions)) - {
             *plain_symbols.values()
@@ -229,9 +231,27 @@ class AddedGeneralizedForces:
 
 
 def _replace_symbols(
-    expression: sm.Expr, plain_symbols: Mapping[sm.Expr, sm.Expr], definitions: Mapping[sm.Expr, Any]
-) -> sm.Expr:
-    """Return an expression in the plain symbols; what makes no event is the same number."""
-    for _ in definitions:
-        expression = expression.xreplace(definitions)
-    return expression.replace(NoEvent, lambda inner: inner).xreplace(plain_symbols)
+    part: sm.Basic,
+    plain_symbols: Mapping[sm.Expr, sm.Expr],
+    definitions: Mapping[sm.Expr, Any],
+    replaced: dict[sm.Basic, sm.Basic],
+) -> sm.Basic:
+    """Return a part of an expression in the plain symbols; what makes no event is the same number.
+
+    Args:
+        part: Of an expression.
+        plain_symbols: Of functions of time.
+        definitions: Of symbols, which may contain each other.
+        replaced: Parts that were met before, each of which stands in many places; extended.
+    """
+    if part not in replaced:
+        if part in definitions:
+            found = _replace_symbols(sm.sympify(definitions[part]), plain_symbols, definitions, replaced)
+        elif part in plain_symbols:
+            found = plain_symbols[part]
+        else:
+            arguments = [_replace_symbols(argument, plain_symbols, definitions, replaced) for argument in part.args]
+            changed = part if tuple(arguments) == part.args else part.func(*arguments)
+            found = arguments[0] if isinstance(part, NoEvent) else changed
+        replaced[part] = found
+    return replaced[part]

@@ -7,8 +7,9 @@ import math
 import pytest
 import sympy as sm
 from event_models import particle
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from representatives import examples
 
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model
@@ -95,7 +96,7 @@ EVERY = st.tuples(st.integers(1, 30), st.integers(0, 30))
 ONCE = st.tuples(st.none(), st.integers(0, 100))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(15)
 @given(st.one_of(EVERY, ONCE), st.one_of(EVERY, ONCE))
 @example((10, 0), (20, 0))
 @example((10, 5), (20, 0))

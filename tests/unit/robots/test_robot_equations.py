@@ -61,7 +61,7 @@ def worst_against_second_reading(path: Path, **settings: object) -> float:
     return worst_of(pipeline.derive(path, arguments=settings, method="recursive-composite"))
 
 
-def worst_of(derivation: pipeline.DerivationResult, points: int = 6) -> float:
+def worst_of(derivation: pipeline.DerivationResult, points: int = 3) -> float:
     """The same of what was derived; the file is read again now."""
     f, d = pipeline.right_hand_side(derivation), derivation.checked
     with pytest.MonkeyPatch.context() as fewer:

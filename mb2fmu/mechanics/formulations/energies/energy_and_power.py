@@ -47,12 +47,14 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
 from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     add_vector_components,
     dot_product,
     scale_components,
 )
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
+from mb2fmu.model.expression_traversal import partial_derivative
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
 _FORCE_TOLERANCE = 1e-8  # relative, of generalized forces of both sides
@@ -163,7 +165,7 @@ def is_load_potential(m: Mechanism, energy: sm.Expr) -> bool:
     arguments = [*m.q, *m.p, *(a.symbol for a in m.calculated_parameters)]
     if not energy.free_symbols <= set(arguments):
         return False
-    slopes = lambdify_for_numpy(arguments, [energy.diff(q) for q in m.q], cse=True)
+    slopes = lambdify_for_numpy(arguments, [partial_derivative(energy, q) for q in m.q], cse=True)
     numeric = MechanismEvaluator(m)
     for sample in draw_random_states(numeric, without_zeros=True):
         numeric.set_state(sample.t, sample.q, np.zeros(len(m.u_all)), sample.z, 0.0 * sample.r, sample.parameters)
@@ -197,7 +199,7 @@ def _evaluate_load_at_rest(m: Mechanism, load: Load, expression: sm.Expr) -> sm.
         s for motion_vector in m.motion_vectors if motion_vector.kind != "position" for s in motion_vector.symbols
     }
     moving |= {load.rate} if isinstance(load, PathwayLoad) else set()
-    return sm.sympify(expression).xreplace(dict.fromkeys(moving, sm.S.Zero))
+    return replace_symbols(sm.sympify(expression), dict.fromkeys(moving, sm.S.Zero))
 
 
 def list_load_magnitude_scalars(load: Load) -> list[sm.Expr]:

@@ -43,7 +43,7 @@ class DynamicsymbolMap:
         translated = self.to_plain.get(expression, expression)
         if not translated.args:  # a number or a symbol, as most are
             return translated
-        plain = expression.xreplace(self.to_plain)
+        plain = replace_symbols(expression, self.to_plain)
         untranslated = plain.atoms(AppliedUndef, sm.Derivative)
         if untranslated and any(isinstance(atom, sm.Derivative) for atom in untranslated):
             # a derivative of an expression (P.vel(N) of a user's own function): carry it out, then translate again

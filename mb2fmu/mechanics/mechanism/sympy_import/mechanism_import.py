@@ -37,6 +37,7 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
     coordinate_rates,
     make_unique_symbol,
     plain_symbols,
+    replace_symbols,
     solve_kinematic_equations,
     time_derivative,
 )
@@ -185,7 +186,7 @@ class _MechanismReader:
         rates = {differentiate_by_time(s.symbol): s.derivative for s in self.definition.auxiliary_states}
         for _ in rates:
             rates = {user: rate.xreplace(rates) for user, rate in rates.items()}
-        self.to_plain |= {user: rate.xreplace(self.to_plain) for user, rate in rates.items()}
+        self.to_plain |= {user: replace_symbols(rate, self.to_plain) for user, rate in rates.items()}
 
     def read(self) -> Mechanism:
         """Put everything together and check the kinematics numerically."""

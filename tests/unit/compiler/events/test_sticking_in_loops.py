@@ -34,7 +34,7 @@ def place(program: ScalarProgram, mode: float) -> tuple[list[float], list[float]
 
 @pytest.mark.parametrize(
     ("treatment", "mode"),  # it sticks in the mode 0
-    [("attractor", 0.0), ("partition", -1.0), *by_night(("attractor", -1.0), ("partition", 0.0))],
+    [("attractor", 0.0), *by_night(("attractor", -1.0), ("partition", 0.0), ("partition", -1.0))],
 )
 def test_the_jacobian_is_that_of_differences(treatment, mode):
     model = load(CRANK_SLIDER)

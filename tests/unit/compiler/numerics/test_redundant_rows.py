@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from hinges import BENNETT, linkage
+from representatives import by_night
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 
-ENTRIES = ("rhs", "outputs")
+ENTRIES = ["rhs", *by_night("outputs")]
 AWAY = np.array([0.1, 0.02, -0.1, 0.3, 0.1, 0.2])  # from the start, before it is put on the constraints
 GUESSED = np.array([0.0, 0.05, -0.04, 0.0, 0.3, 0.2])  # how far guesses are from closed
 
@@ -27,30 +28,26 @@ def bennett():
     return SimpleNamespace(program=program, p=p, x=x)
 
 
-@pytest.fixture(scope="module")
-def functions(bennett):
-    """Of each entry point itself, its Jacobian, a direction's and weights' derivatives."""
+@pytest.fixture(scope="module", params=ENTRIES)
+def f(bennett, request):
+    """An entry point itself, its Jacobian, a direction's and weights' derivatives."""
+    program, p, entry = bennett.program, bennett.p, request.param
+    whole = form_jacobian(program, entry, ["states"])
+    evaluated, entries = make_evaluator(program, entry), make_evaluator(whole.program, whole.entry)
+    forward = make_evaluator(differentiate_forward(program, entry, ["states"]), f"jvp_{entry}")
+    reverse = make_evaluator(differentiate_reverse(program, entry, ["states"]), f"vjp_{entry}")
 
-    def of(entry):
-        program, p = bennett.program, bennett.p
-        whole = form_jacobian(program, entry, ["states"])
-        evaluated, entries = make_evaluator(program, entry), make_evaluator(whole.program, whole.entry)
-        forward = make_evaluator(differentiate_forward(program, entry, ["states"]), f"jvp_{entry}")
-        reverse = make_evaluator(differentiate_reverse(program, entry, ["states"]), f"vjp_{entry}")
+    def dense(x):
+        J = np.zeros(whole.shape)
+        J[whole.rows, whole.columns] = entries(0.0, x, p=p)
+        return J
 
-        def dense(x):
-            J = np.zeros(whole.shape)
-            J[whole.rows, whole.columns] = entries(0.0, x, p=p)
-            return J
-
-        return SimpleNamespace(
-            value=lambda x: np.asarray(evaluated(0.0, x, p=p)),
-            jacobian=dense,
-            forward=lambda x, s: forward(0.0, x, p=p, s=s),
-            reverse=lambda x, s: reverse(0.0, x, p=p, s=s),
-        )
-
-    return [of(entry) for entry in ENTRIES]
+    return SimpleNamespace(
+        value=lambda x: np.asarray(evaluated(0.0, x, p=p)),
+        jacobian=dense,
+        forward=lambda x, s: forward(0.0, x, p=p, s=s),
+        reverse=lambda x, s: reverse(0.0, x, p=p, s=s),
+    )
 
 
 def differences(f, x, h):
@@ -59,20 +56,19 @@ def differences(f, x, h):
 
 
 @pytest.mark.parametrize("beside", [0.0, 1e-5, 0.03], ids=str)
-def test_derivatives_are_those_of_the_function_that_is_evaluated(bennett, functions, beside):
+def test_derivatives_are_those_of_the_function_that_is_evaluated(bennett, f, beside):
     rng = np.random.default_rng(5)
     x = bennett.x + beside * rng.normal(size=6)
-    for f in functions:
-        J = f.jacobian(x)
-        size = np.abs(J).max()
-        coarse, fine = (differences(f.value, x, h) for h in (4e-3, 2e-3))
-        assert 3.9 < np.abs(coarse - J).max() / np.abs(fine - J).max() < 4.1, "errors fall by four as steps are halved"
-        np.testing.assert_allclose(J, (4.0 * fine - coarse) / 3.0, atol=2e-8 * size)
-        one, other = rng.normal(size=(2, 6))
-        for s in (one, other, one + other):
-            np.testing.assert_allclose(f.forward(x, s), J @ s, atol=1e-12 * size)
-        weights = rng.normal(size=len(J))
-        np.testing.assert_allclose(f.reverse(x, weights), weights @ J, atol=1e-12 * size)
+    J = f.jacobian(x)
+    size = np.abs(J).max()
+    coarse, fine = (differences(f.value, x, h) for h in (4e-3, 2e-3))
+    assert 3.9 < np.abs(coarse - J).max() / np.abs(fine - J).max() < 4.1, "errors fall by four as steps are halved"
+    np.testing.assert_allclose(J, (4.0 * fine - coarse) / 3.0, atol=2e-8 * size)
+    one, other = rng.normal(size=(2, 6))
+    for s in (one, other, one + other):
+        np.testing.assert_allclose(f.forward(x, s), J @ s, atol=1e-12 * size)
+    weights = rng.normal(size=len(J))
+    np.testing.assert_allclose(f.reverse(x, weights), weights @ J, atol=1e-12 * size)
 
 
 def test_energy_does_not_change_along_the_motion(bennett):

@@ -35,6 +35,7 @@ def of_all(m: Mechanism, kind: str) -> dict[str, sm.Expr]:
     return found
 
 
+@pytest.mark.repeats  # by day: the double pendulum below, and F_r + F_r* = 0 in ``test_named_quantities``
 def test_the_triple_pendulum_has_the_generalized_forces_of_the_book() -> None:
     """F_r = -(sum of the masses from r on) g l_r sin q_r; F_r* from v_r · a by hand."""
     m = mechanism_of(load(MODELS / "triple_pendulum.py"))

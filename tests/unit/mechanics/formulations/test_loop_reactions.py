@@ -55,7 +55,7 @@ def four_bar(*, acts: bool) -> Model:
     return model
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", *by_night("lagrange")])
+@pytest.mark.parametrize("method", ["tmt", *by_night("kane", "lagrange")])
 def test_hinges_carry_no_torque_about_themselves(method):
     f = pipeline.right_hand_side(mb2fmu.derive(four_bar(acts=True), method=method))
     found = dict(zip(f.output_names, f.outputs(0.0, f.x0), strict=True))

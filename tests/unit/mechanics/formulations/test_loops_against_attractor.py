@@ -198,8 +198,14 @@ def spherical(alpha: sm.Expr, beta: sm.Expr) -> sm.Matrix:
 TILTED = sm.rot_axis1(sm.Rational(2, 5)) * sm.rot_axis3(X / 3)
 
 
-@pytest.mark.parametrize("start", [(0.3, 0.4, 0.9), (2.5, -0.6, 1.1), (0.3, 2.4, 0.9), (-4.0, 0.5, -1.6)])
-@pytest.mark.parametrize("frame", [sm.eye(3), TILTED, sm.diag(1, -1, 1)], ids=["ground", "turning", "mirrored"])
+@pytest.mark.parametrize(
+    ("frame", "start"),  # each of both by day
+    [
+        pytest.param(frame, start, marks=() if k in {i, i + 3} else pytest.mark.repeats)
+        for i, frame in enumerate((sm.eye(3), TILTED, sm.diag(1, -1, 1)))
+        for k, start in enumerate([(0.3, 0.4, 0.9), (2.5, -0.6, 1.1), (0.3, 2.4, 0.9), (-4.0, 0.5, -1.6)])
+    ],
+)
 def test_a_leg_ends_at_its_point(start, frame):
     """On the branch of the start: either sign of the displacement and of cos β, any number of turns, with an offset."""
     values = dict(zip((ALPHA, BETA, S), start, strict=True)) | {X: 0.2, Y: -0.1, Z: 0.4}

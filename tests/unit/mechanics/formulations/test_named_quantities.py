@@ -34,7 +34,7 @@ class Values:
         state = random_states(m, 1, seed=4)[0]
         u = self.numeric.move(state)
         u_dot = self.numeric.accelerations(state)
-        program = Evaluated(m, "kane")("rhs", state)  # the unit's x'
+        program = Evaluated(m, "tmt")("rhs", state)  # the unit's x'
         self.u_dot = u_dot
         q_dot = self.numeric.numeric.kinematic_matrices()[0] @ u + self.numeric.numeric.kinematic_matrices()[1]
         self.unit_u_dot = program[len(m.q) : len(m.q) + len(m.u_independent)]

@@ -51,7 +51,7 @@ def mechanisms():
     return mechanism_of(crank(by_time=True)), mechanism_of(crank(by_time=False))
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", *by_night("lagrange"), "recursive"])
+@pytest.mark.parametrize("method", ["tmt", *by_night("kane", "lagrange"), "recursive"])
 def test_inputs_say_what_time_says(mechanisms, method):
     timed, driven = (Evaluated(mechanism, method) for mechanism in mechanisms)
     values = sm.lambdify(T, [MOTION, MOTION.diff(T), MOTION.diff(T, 2)])

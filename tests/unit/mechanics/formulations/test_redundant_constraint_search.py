@@ -7,6 +7,7 @@ import pytest
 import sympy as sm
 from cranks import platform
 from mechanisms import mechanism_of, model_of
+from representatives import by_night
 from sympy.physics import mechanics as me
 
 import mb2fmu
@@ -14,7 +15,7 @@ from mb2fmu import Model, Parts, pipeline
 from mb2fmu.errors import MechanismError, ModelError
 
 
-@pytest.mark.parametrize("method", ["kane", "tmt", "lagrange"])
+@pytest.mark.parametrize("method", ["tmt", "lagrange", *by_night("kane")])
 def test_three_parallel_cranks_swing_as_one(method):
     """Closed form: (M + m) l q'' = -(M + 3 m / 2) g sin(q); the platform does not turn."""
     derivation = mb2fmu.derive(platform(), method=method)
@@ -29,6 +30,7 @@ def test_three_parallel_cranks_swing_as_one(method):
     assert slope[11] == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.repeats  # by day: their acceleration, above
 def test_their_frequency():
     found = mb2fmu.linearize(platform(), method="tmt")
     assert len(found.states) == 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from representatives import examples
 from sympy.physics.vector import dynamicsymbols
 
 from mb2fmu.mechanics.mechanism.numeric.same_form_expression_evaluation import (
@@ -32,7 +33,7 @@ KINDS = (
 )
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@examples(6)
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 11), st.integers(0, 11)), max_size=60), st.integers())
 def test_expressions_of_a_kind_together_as_each_alone(picked, seed) -> None:
     expressions = [kind.xreplace({a: x[i], b: x[j]}) for kind, i, j in picked]

@@ -46,7 +46,6 @@ def surfaces(body: me.RigidBody, N: me.ReferenceFrame) -> dict[str, object]:
 
 KINDS = ["plane", "sphere", *by_night("pipe", "bowl", "slope")]
 """A surface from within is the pipe, one by its height is in ``test_ground_of_a_height_is_as_far_as_it_is``."""
-EXACT = ("plane", "sphere")
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def states(f, seed: int):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_contact_keeps_momentum_and_angular_momentum(pressed, kind):
-    for friction in ("regularized", "exact") if kind in EXACT else ("regularized",):
+    for friction in ("regularized", "exact") if kind == "plane" else ("regularized",):
         f = pressed(kind, friction)
         for x in states(f, 1):
             force = MASSES * f(0.0, x)[6:]
@@ -103,7 +102,7 @@ def test_the_gap_closes_as_fast_as_it_says(pressed, kind):
         assert (gaps[0] - gaps[1]) / 2e-6 == pytest.approx(f.outputs(0.0, x)[1], rel=1e-7, abs=1e-8)
 
 
-@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("kind", ["plane", *by_night("sphere")])
 def test_friction_takes_power_and_is_no_more_than_coulombs(pressed, kind):
     f = pressed(kind, "regularized")
     exact = pressed(kind, "exact")
@@ -245,7 +244,7 @@ def solve_block(model: Model, stop: float):
     f = rhs(model)
     start = check_model(model)
     x0 = [float(q.start) for q in (*start.coordinates, *start.speeds)] + [0.0, 0.0]
-    solution = solve_ivp(f, (0.0, stop), x0, method="BDF", rtol=1e-9, atol=1e-11)
+    solution = solve_ivp(f.compile(), (0.0, stop), x0, method="LSODA", rtol=1e-9, atol=1e-11)
     assert solution.success
     return f, solution.y[:, -1]
 

@@ -54,7 +54,7 @@ def by_hand(time: np.ndarray) -> np.ndarray:
 
 def test_the_reference_swings_to_and_fro():
     mechanism = closed_mechanism_of(cradle())
-    reference = make_reference(mechanism.declared, formulations.formulate(mechanism, "kane"))
+    reference = make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
     trajectory = reference.trajectory
     found = trajectory.values[:, [trajectory.column(f"q{i}") for i in (1, 2, 3)]]
     assert found == pytest.approx(by_hand(trajectory.time), abs=1e-8)

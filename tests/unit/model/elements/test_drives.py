@@ -48,7 +48,7 @@ def pushed(time: float, state: np.ndarray) -> list[float]:
 
 
 def test_a_cylinder_with_its_valve_moves_as_written_by_hand():
-    """Stiff: eigenvalues to -1e5/s and more; both by Radau's method, the whole motion to 1e-6 of each range."""
+    """Stiff: eigenvalues to -1e5/s and more; the whole motion to 1e-6 of each range."""
     model, O, P = carriage()
     valve = Valve(opening=0.6 * sm.sin(3 * t), flow=8e-4, pressure_drop=3.5e6, supply=1.5e7, tank=2e5)
     sizes = {"area": 2e-3, "rod_area": 1.2e-3, "stroke": 0.5, "retracted": 0.7, "dead_volume": 5e-5}
@@ -57,7 +57,7 @@ def test_a_cylinder_with_its_valve_moves_as_written_by_hand():
     f = rhs(model, method="tmt")
     assert f.states[2:] == ("boom.pressure_a", "boom.pressure_b")
     assert f.x0 == pytest.approx([0.9, 0.0, 3e6, 2.5e6])
-    settings = {"method": "Radau", "rtol": 1e-8, "atol": 1e-9, "t_eval": np.linspace(0, 2.0, 41)}
+    settings = {"method": "LSODA", "rtol": 1e-8, "atol": 1e-9, "t_eval": np.linspace(0, 2.0, 41), "max_step": 0.05}
     ours, theirs = (solve_ivp(rate, (0, 2.0), f.x0, **settings) for rate in (f, pushed))
     span = np.ptp(theirs.y, axis=1)
     assert span[0] > 0.05  # it moves

@@ -70,7 +70,7 @@ def test_a_rigid_stop_is_an_impact_at_each_bound():
         "s.stabilization",
     ]
     assert [str(c.gap) for c in model.declared_contacts] == ["-s_lower + x1(t)", "s_upper - x1(t)"]
-    found = make_reference(definition, formulations.formulate(closed_mechanism_of(model), "kane")).events
+    found = make_reference(definition, formulations.formulate(closed_mechanism_of(model), "tmt")).events
     assert sorted({round(event.time, 10) for event in found}) == [0.25, 0.25 + 0.75 / 0.5]
 
 

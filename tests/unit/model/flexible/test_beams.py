@@ -38,6 +38,7 @@ def slender(modes: dict[str, int], ends=("clamped", "free"), name: str = "beam",
     return FlexibleBody.beam(name, length=LENGTH, section=section, modes=modes, ends=ends, **plain)
 
 
+@pytest.mark.usefixtures("arrays_alone")
 @pytest.mark.parametrize(
     ("axis", "ends"),
     [*BY_DAY, *by_night(*(each for each in itertools.product("xyz", ROOTS) if each not in BY_DAY))],
@@ -117,6 +118,7 @@ def test_clamped_modes_on_a_hinge_converge_to_the_hinged_beam_from_above():
     assert errors[1][0] < 1e-6
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_timoshenkos_pinned_beam_has_the_closed_forms_frequencies():
     section = BeamSection.rectangle(0.1, 0.2)
     E, G, rho = 70e9, 27e9, 2700.0
@@ -136,6 +138,7 @@ def test_timoshenkos_pinned_beam_has_the_closed_forms_frequencies():
         assert found**2 == pytest.approx((-b - np.sqrt(b * b - 4 * a * c)) / (2 * a), rel=1e-10)
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_torsion_and_extension_have_the_closed_forms_frequencies():
     beam = slender({"torsion": 3, "extension": 3}, G=9e8, rotary_inertia=True).data
     k = (2 * np.arange(3) + 1) * np.pi / (2 * LENGTH)
@@ -172,8 +175,8 @@ def test_deflection_under_weight_and_a_tip_force_is_the_closed_forms_of_these_mo
     beam = slender({"bending_y": 3}, foreshortening=False)
     g, F = 9.81, 0.3
     model = clamped(beam, lambda N: [*beam.weight(-g * N.y), (beam.point(-1), F * N.y)])
-    point = linearize(model).point
-    eta = dict(zip(linearize(model).names, point.x, strict=True))
+    found = linearize(model)
+    eta = dict(zip(found.names, found.point.x, strict=True))
     expected = 0.0
     for beta in ROOTS["clamped", "free"]:
         shape = closed_form_shape(beta, LENGTH)
@@ -222,6 +225,7 @@ def test_torsion_of_a_spinning_beam_has_the_closed_form_s_frequency(axis):
     assert rhs(model)(0.0, [small, 0.0])[1] / small == pytest.approx(-expected, rel=1e-9)
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_sections_turn_to_second_order_where_it_counts():
     """Thick beams and torsion: modes that turn sections about the same axis, with a share of the energy that counts."""
     modes, same = {"bending_y": 1, "bending_z": 1, "torsion": 1}, np.eye(3, dtype=bool)
@@ -301,6 +305,7 @@ def test_a_stiff_beam_moves_as_the_rigid_body():
     assert np.max(np.abs(run.y[1:4])) < 2e-6
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_modes_up_to_a_frequency():
     section = BeamSection.rectangle(0.02, 0.05)
     arguments = {"length": 2.0, "E": 70e9, "rho": 2700.0, "section": section, "foreshortening": False}

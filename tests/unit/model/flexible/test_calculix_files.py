@@ -23,6 +23,7 @@ def calculix_frequencies() -> np.ndarray:
     return np.array([float(row[3]) for row in rows if len(row) == 5 and row[0].isdecimal()])
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_the_frequencies_are_those_that_calculix_finds():
     body = FlexibleBody.from_calculix("bar", FOLDER / "bar", interfaces=["ROOT"], modes=8)
     assert body.data.frequencies() / (2 * np.pi) == pytest.approx(calculix_frequencies()[:8], rel=1e-6)  # 7 digits

@@ -181,4 +181,4 @@ def test_parts_of_a_flexible_body_have_no_reaction():
     model, boom = boom_with_bob(modes=1)
     model.output_reaction("part", boom.body, at=boom.point())
     with pytest.raises(FormulationError, match="the reaction of a part of boom is none"):
-        Evaluated(mechanism_of(model), "kane")
+        Evaluated(mechanism_of(model), "recursive-composite")

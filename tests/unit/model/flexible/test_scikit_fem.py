@@ -29,6 +29,7 @@ def lines(cells: tuple[int, int, int]) -> list[np.ndarray]:
     return [np.linspace(a, a + size, n + 1) for a, size, n in zip(starts, SIZE, cells, strict=True)]
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_bricks_give_the_same_body_as_those_assembled_by_hand():
     """Frequencies, and where a node goes: the order of unknowns is that of the nodes."""
     cells, tip = (6, 2, 2), np.array(SIZE) * [1.0, 0.5, 0.5]
@@ -41,6 +42,7 @@ def test_bricks_give_the_same_body_as_those_assembled_by_hand():
     assert made[0][1] == pytest.approx(made[1][1], rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_quadratic_tetrahedra_bend_as_a_beam():
     K, M, nodes = assembled(MeshTet.init_tensor(*lines((12, 2, 2))), ElementTetP2(), 0.0)
     root = np.flatnonzero(nodes[:, 0] < 1e-9)

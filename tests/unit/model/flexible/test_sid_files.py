@@ -16,7 +16,7 @@ NODES = {"17": 0, "23": 4, "31": 11}
 
 
 def written(tmp_path: Path, *, sections: bool = False, **changes) -> tuple[FlexibleBody, Path]:
-    arrays = random_arrays(5, 12, 3, consistent=False, sections=sections, second=False)
+    arrays = random_arrays(5, 12, 2, consistent=False, sections=sections, second=False)
     arrays.pop("rotational_inertia", None)
     body = FlexibleBody("body", **arrays)
     path = tmp_path / "body.SID_FEM"
@@ -34,14 +34,14 @@ def test_the_body_of_a_file_moves_as_the_one_it_was_made_of(tmp_path, axes_withi
     for _ in range(3):
         x = rng.normal(size=len(f.x0))
         x[:4] /= np.linalg.norm(x[:4])
-        x[7:10] *= 0.3
+        x[7:9] *= 0.3
         assert g(0.0, x) == pytest.approx(f(0.0, x), rel=1e-9, abs=1e-9)
 
 
 def test_weight_damping_and_nodes_are_the_file_s(tmp_path):
     body, path = written(tmp_path, sections=True)
     read = FlexibleBody.from_sid("body", path)
-    x = np.array([0.4, 0.05, -0.1, 0.07, 1.5, 0.3, -0.2, 0.1])
+    x = np.array([0.4, 0.05, -0.1, 1.5, 0.3, -0.2])
     assert rhs(pinned_body(read))(0.0, x) == pytest.approx(rhs(pinned_body(body))(0.0, x), rel=1e-9)
     assert read.data.damping == pytest.approx(body.data.damping, rel=1e-12)
     for name, node in NODES.items():
@@ -52,6 +52,7 @@ def test_weight_damping_and_nodes_are_the_file_s(tmp_path):
         assert read.frame(name) is not read.frame()
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_the_file_s_damping_can_be_replaced(tmp_path):
     _, path = written(tmp_path)
     assert not np.any(FlexibleBody.from_sid("body", path, damping=0.0).data.damping)
@@ -65,6 +66,7 @@ def _edit(text: str, name: str, old: str, new: str) -> str:
     return head + mark + tail.replace(old, new, 1)
 
 
+@pytest.mark.usefixtures("arrays_alone")
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
@@ -113,6 +115,7 @@ def test_what_is_not_read_is_refused_by_name(tmp_path, name, old, new, message):
         FlexibleBody.from_sid("body", path)
 
 
+@pytest.mark.usefixtures("arrays_alone")
 def test_a_body_that_cannot_be_is_refused(tmp_path):
     _, path = written(tmp_path)
     path.write_text(path.read_text().replace("    mass = ", "    mass = 0.01D0\n    was = "))

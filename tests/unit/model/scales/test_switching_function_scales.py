@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
+from representatives import examples
 from rescaling import rescale
 
 from mb2fmu import Model, derive
@@ -68,10 +70,15 @@ def divided(model: Model) -> dict[str, float]:
     return {n: a / b for n, a, b in zip(names, before, after, strict=False) if b}
 
 
-@settings(deadline=None, max_examples=5)
+@functools.cache
+def divided_ball() -> dict[str, float]:
+    return divided(load(MODELS / "bouncing_ball.py"))
+
+
+@examples(3)
 @given(length=POWERS, mass=POWERS, time=POWERS)
 def test_sizes_follow_units(length, mass, time):
-    known = divided(load(MODELS / "bouncing_ball.py"))
+    known = divided_ball()
     found = divided(rescale(load(MODELS / "bouncing_ball.py"), length=length, mass=mass, time=time))
     assert found.keys() == known.keys() != set()
     for name, size in found.items():

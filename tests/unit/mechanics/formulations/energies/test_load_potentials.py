@@ -20,7 +20,7 @@ from mb2fmu.mechanics.formulations.energies.potential_energy_search import (
 DRIFT = 1e-7  # of the energy's own range and size; the integrator's tolerance is 1e-10
 
 
-def drift(model: Model, method: str = "auto", stop: float = 1.5) -> float:
+def drift(model: Model, method: str = "tmt", stop: float = 1.5) -> float:
     """How far the output total_energy moves, relative to how much kinetic energy comes and goes."""
     model.output_kinetic_energy()
     rhs = pipeline.right_hand_side(pipeline.derive(model, method=method))
@@ -43,8 +43,8 @@ def test_energy_of_a_lagrangian_whose_weight_is_a_load_is_conserved():
 def test_a_force_that_follows_a_body_has_no_potential_and_is_left_out_of_it():
     model = sprung_arm(lambda a: [(a.P2, 0.5 * a.B.y)])
     model.output_power("thrust", model.mechanics.loads[-1])
-    rhs = pipeline.right_hand_side(pipeline.derive(model))
-    span = np.linspace(0, 1, 2001)
+    rhs = pipeline.right_hand_side(pipeline.derive(model, method="tmt"))
+    span = np.linspace(0, 1, 1001)
     found = scipy.integrate.solve_ivp(rhs, (0, 1), rhs.x0, rtol=1e-10, atol=1e-12, t_eval=span)
     y = np.array([rhs.outputs(t, x) for t, x in zip(found.t, found.y.T, strict=True)])
     energy, thrust = (y[:, rhs.output_names.index(name)] for name in ("total_energy", "thrust"))

@@ -9,6 +9,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import Evaluated, Numeric, State, cart_with_pathways, mechanism_of, random_states
+from representatives import by_night
 from sympy.physics.mechanics.functions import center_of_mass
 
 import mb2fmu
@@ -20,7 +21,6 @@ from mb2fmu.validation.evaluation_plans.kinematic_quantities import evaluate_kin
 from mb2fmu.validation.reference_equations.observables import form_observable_expressions
 from mb2fmu.validation.source_checks.source_accelerations import sample_source_accelerations
 
-METHODS = ("tmt", "recursive-composite")
 STEP = 1e-6
 
 
@@ -56,7 +56,7 @@ def mechanism() -> Mechanism:
     return mechanism_of(sensed())
 
 
-@pytest.fixture(scope="module", params=METHODS)
+@pytest.fixture(scope="module", params=["recursive-composite", *by_night("tmt")])
 def unit(request: pytest.FixtureRequest) -> Evaluated:
     return Evaluated(mechanism(), request.param)
 

