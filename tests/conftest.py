@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from one_formulation import ROOMS, one_formulation
+from one_formulation import is_about_something_else, one_formulation
 
 from mb2fmu.fmu.user_cache import cache_folder
 
@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[None]:
     """In rooms that are not about formulations."""
-    with one_formulation() if request.node.nodeid.startswith(ROOMS) else nullcontext():
+    with one_formulation() if is_about_something_else(request.node.nodeid) else nullcontext():
         yield
 
 

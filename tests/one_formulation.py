@@ -12,17 +12,29 @@ from contextlib import contextmanager
 import pytest
 
 ROOMS = (
+    "tests/conformance/",
+    "tests/end_to_end/",
     "tests/unit/analysis/",
+    "tests/unit/audit/",
     "tests/unit/cli/",
     "tests/unit/compiler/derivatives/",
     "tests/unit/compiler/events/",
     "tests/unit/compiler/numerics/",
+    "tests/unit/fmu/",
     "tests/unit/mechanics/mechanism/",
     "tests/unit/model/elements/",
     "tests/unit/targets/",
     "tests/unit/validation/",
 )
 """Of tests that are about something else."""
+
+CHOOSING = ("tests/end_to_end/test_models.py",)
+"""Files in these rooms whose FMUs are by what ``auto`` takes, as those of users."""
+
+
+def is_about_something_else(nodeid: str) -> bool:
+    """Whether a module's tests are served by one formulation."""
+    return nodeid.startswith(ROOMS) and not nodeid.startswith(CHOOSING)
 
 
 @contextmanager
