@@ -149,7 +149,7 @@ def dead_links(page: Path) -> list[str]:
 
 
 def test_links_lead_to_pages_and_headings_that_are_there(tmp_path: Path) -> None:
-    assert [link for page in sorted(DOCS.rglob("*.md")) for link in dead_links(page)] == []
+    assert [link for page in sorted([ROOT / "README.md", *DOCS.rglob("*.md")]) for link in dead_links(page)] == []
     page = tmp_path / "page.md"
     page.write_text("# One thing\n[a](page.md#one-thing) [b](#one-thing) [c](#two) [d](none.md) [e](https://x.org/y)\n")
     assert dead_links(page) == ["page.md: #two", "page.md: none.md"]
