@@ -29,7 +29,7 @@ from mb2fmu.fmu.user_cache import cache_folder
 
 # The machine that runs the tests may be busy: time says nothing about a property. The same examples every time, so that
 # a change that breaks something is the one that shows it.
-settings.register_profile("project", deadline=None, derandomize=True, print_blob=True, max_examples=40)
+settings.register_profile("project", deadline=None, derandomize=True, print_blob=True, max_examples=20)
 settings.register_profile("night", settings.get_profile("project"), max_examples=400)
 settings.load_profile("project")
 

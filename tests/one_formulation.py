@@ -24,6 +24,7 @@ ROOMS = (
     "tests/unit/mechanics/mechanism/",
     "tests/unit/model/elements/",
     "tests/unit/targets/",
+    "tests/unit/test_public_interface.py",
     "tests/unit/validation/",
 )
 """Of tests that are about something else."""

@@ -44,7 +44,7 @@ def answer(made: Unit, kind: str, folder: Path, options=(), steps: int = 20, **o
     return done.stdout
 
 
-@each_kind
+@pytest.mark.parametrize(("fmi", "kind"), [(2, "me"), (3, "cs"), night(2, "cs"), night(3, "me")])
 @pytest.mark.parametrize(
     "options",
     [
