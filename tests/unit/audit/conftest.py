@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, 
     return correct_fmus.maker(tmp_path_factory.mktemp("correct"))
 
 
-STARTED = ("test_correct_fmus", "test_hostile_fmus", "test_wine_and_valgrind_hosts")
+STARTED = ("test_hostile_fmus", "test_wine_and_valgrind_hosts")
 """Here each supervisor is a program that is started, as it is for a user."""
 
 
@@ -42,3 +43,11 @@ def forked_supervisors(request: pytest.FixtureRequest) -> Iterator[None]:
         if request.path.stem not in STARTED and sys.platform == "linux":
             monkeypatch.setattr(supervised_trial_runs, "subprocess", request.getfixturevalue("server"))
         yield
+
+
+@pytest.fixture
+def started_supervisors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Supervisors are started in one test of a module that has forked ones."""
+    from mb2fmu.audit.behaviour.runner import supervised_trial_runs
+
+    monkeypatch.setattr(supervised_trial_runs, "subprocess", subprocess)
