@@ -17,13 +17,13 @@ import platform
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from one_formulation import is_about_something_else, one_formulation
+from one_formulation import COMPARED, is_about_something_else, one_formulation, pages_without_theory
 
 from mb2fmu.fmu.user_cache import cache_folder
 
@@ -101,8 +101,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In rooms that are not about formulations."""
-    with one_formulation() if is_about_something_else(request.node.nodeid) else nullcontext():
+    """In rooms that are not about formulations, nor about pages."""
+    with ExitStack() as stack:
+        if is_about_something_else(request.node.nodeid):
+            stack.enter_context(one_formulation())
+        if is_about_something_else(request.node.nodeid) and not request.node.nodeid.startswith(COMPARED):
+            stack.enter_context(pages_without_theory())
         yield
 
 

@@ -46,7 +46,8 @@ SEEN_BY_DEFAULT = {
 def test_a_right_model_passes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was seen was the judging of motion and calls, not of what an FMU declares."""
     shorten_validations(monkeypatch, perturb=name not in SEEN_BY_DEFAULT)
-    assert_passed(mb2fmu.validate(mb2fmu.export(RIGHT[name](), tmp_path), RIGHT[name]()).result)
+    model = RIGHT[name]()
+    assert_passed(mb2fmu.validate(mb2fmu.export(model, tmp_path), model).result)
 
 
 @pytest.mark.repeats
