@@ -17,19 +17,19 @@ import platform
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from one_formulation import ROOMS, one_formulation
+from one_formulation import COMPARED, is_about_something_else, one_formulation, pages_without_theory
 
 from mb2fmu.fmu.user_cache import cache_folder
 
 # The machine that runs the tests may be busy: time says nothing about a property. The same examples every time, so that
 # a change that breaks something is the one that shows it.
-settings.register_profile("project", deadline=None, derandomize=True, print_blob=True, max_examples=40)
+settings.register_profile("project", deadline=None, derandomize=True, print_blob=True, max_examples=20)
 settings.register_profile("night", settings.get_profile("project"), max_examples=400)
 settings.load_profile("project")
 
@@ -101,8 +101,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[None]:
-    """In rooms that are not about formulations."""
-    with one_formulation() if request.node.nodeid.startswith(ROOMS) else nullcontext():
+    """In rooms that are not about formulations, nor about pages."""
+    with ExitStack() as stack:
+        if is_about_something_else(request.node.nodeid):
+            stack.enter_context(one_formulation())
+        if is_about_something_else(request.node.nodeid) and not request.node.nodeid.startswith(COMPARED):
+            stack.enter_context(pages_without_theory())
         yield
 
 

@@ -1,7 +1,10 @@
-"""One formulation, where tests are about something else.
+"""One formulation, and pages without the theory's quantities, where tests are about something else.
 
 ``auto`` forms the equations by up to three formulations and takes the cheapest: for a user once, in a room of tests
 hundreds of times. That elements, loops and events are right by each of them is tested by tests that name them.
+
+An FMU's page shows the graph of its mechanism and Kane's quantities: to form and print them takes as long as the
+validation of a small FMU. Tests of pages have them.
 """
 
 from __future__ import annotations
@@ -12,17 +15,35 @@ from contextlib import contextmanager
 import pytest
 
 ROOMS = (
+    "tests/conformance/",
+    "tests/end_to_end/",
     "tests/unit/analysis/",
+    "tests/unit/audit/",
+    "tests/unit/cli/",
     "tests/unit/compiler/derivatives/",
     "tests/unit/compiler/events/",
     "tests/unit/compiler/numerics/",
+    "tests/unit/fmu/",
     "tests/unit/mechanics/mechanism/",
     "tests/unit/model/",
     "tests/unit/robots/",
     "tests/unit/targets/",
+    "tests/unit/test_public_interface.py",
     "tests/unit/validation/",
 )
 """Of tests that are about something else."""
+
+CHOOSING = ("tests/end_to_end/test_models.py",)
+"""Files in these rooms whose FMUs are by what ``auto`` takes, as those of users."""
+
+
+COMPARED = ("tests/unit/cli/test_cli.py",)
+"""Files in these rooms that compare whole FMUs with those of other processes."""
+
+
+def is_about_something_else(nodeid: str) -> bool:
+    """Whether a module's tests are served by one formulation."""
+    return nodeid.startswith(ROOMS) and not nodeid.startswith(CHOOSING)
 
 
 @contextmanager
@@ -40,4 +61,15 @@ def one_formulation() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(model_derivation, "_list_candidate_equations", list_one)
+        yield
+
+
+@contextmanager
+def pages_without_theory() -> Iterator[None]:
+    """Pages of FMUs show neither graph nor Kane's quantities."""
+    from mb2fmu.pipeline.run_and_report import report_pages
+    from mb2fmu.report.pages.report_page_records import TheorySectionContent
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(report_pages, "form_graph_and_theory_content", lambda *_, **__: TheorySectionContent())
         yield

@@ -20,8 +20,8 @@ from mb2fmu.errors import ModelError
 
 angles = st.floats(-3.0, 3.0)
 speeds = st.floats(-5.0, 5.0)
-some = settings(max_examples=12)
-few = settings(max_examples=4)
+some = settings(max_examples=8)
+few = settings(max_examples=3)
 """Of motions, each of which is integrated."""
 _KEPT: dict[str, pipeline.RightHandSide] = {}
 

@@ -67,13 +67,6 @@ def test_pages_are_of_a_length_that_is_read() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= MOST_README_LINES
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
-
-
 def test_the_pipeline_page_shows_what_is_there() -> None:
     """Its Python of the stages runs, with the results that its comments promise."""
     block = next(

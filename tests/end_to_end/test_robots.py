@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -24,39 +22,23 @@ def mb2fmu(*words: str | Path, code: int = 0) -> Result:
     return done
 
 
-@pytest.mark.parametrize(
-    "proof",
-    [pytest.param(shorter_validations, id="motion"), pytest.param(nullcontext, id="whole", marks=pytest.mark.repeats)],
-)
-def test_a_robot_description_becomes_a_proven_fmu(
-    proof: Callable[[], AbstractContextManager[None]], tmp_path: Path
-) -> None:
-    with proof():
-        assert_proven(tmp_path)
+def test_a_robot_description_becomes_a_fmu(tmp_path: Path) -> None:
+    """It is judged by night; by day the one that bends is, below."""
+    assert_exported("export", tmp_path)
 
 
-def assert_proven(tmp_path: Path) -> None:
+@pytest.mark.repeats
+def test_a_robot_description_becomes_a_proven_fmu(tmp_path: Path) -> None:
+    assert_exported("run", tmp_path, "--json", tmp_path / "verdict.json")
+    assert "independent import" in (tmp_path / "verdict.json").read_text()
+
+
+def assert_exported(command: str, tmp_path: Path, *options: str | Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
-    done = mb2fmu(
-        "run",
-        path,
-        "-o",
-        tmp_path / "out",
-        "--set",
-        "stop=0.5",
-        "--friction",
-        "ignore",
-        "--with",
-        "inverse-dynamics,mass-matrix",
-        "--with",
-        "gravity-torques,jacobian:tool",
-        "--json",
-        tmp_path / "verdict.json",
-    )
+    asked = ["--set", "stop=0.5", "--friction", "ignore", "--with", "inverse-dynamics,mass-matrix"]
+    done = mb2fmu(command, path, "-o", tmp_path / "out", *asked, "--with", "gravity-torques,jacobian:tool", *options)
     assert "Coulomb friction is left out: joint j1" in done.stderr
-    verdict = json.loads((tmp_path / "verdict.json").read_text())
-    assert "independent import" in json.dumps(verdict)
     with ZipFile(tmp_path / "out" / "test.fmu") as unit:
         description = unit.read("modelDescription.xml").decode()
         terminals = unit.read("terminalsAndIcons/terminalsAndIcons.xml").decode()

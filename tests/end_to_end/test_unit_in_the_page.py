@@ -67,8 +67,9 @@ def browser() -> str:
 
 MECHANISMS = ["double_pendulum", "four_bar"]
 """An open chain with an input; a closed loop, whose outputs are projected."""
-BY_DAY = ["four_bar", "sampled_cart_pole"]
-"""What inputs, friction and events of states do is shown by day with the pushed mass."""
+BY_DAY = ["sampled_cart_pole"]
+"""What inputs, friction and events of states do is shown by day with the pushed mass; outputs of loops are projected by
+the same code as in native FMUs."""
 EVENTS = {
     "BouncingBall": lambda motion: np.max(np.diff(motion["v"])) > 1.0,  # rises at an impact alone
     "StickSlipBelt": lambda motion: np.ptp(motion["v"]) > 0.1,  # the belt's speed while it sticks, else less

@@ -205,6 +205,7 @@ def test_partials_beside_the_loop_are_allowed_for_no_more_than_they_are_off(smal
     assert min(ratios) > 1.0
 
 
+@pytest.mark.repeats  # magnitudes are known in unit/audit/behaviour/fixture/test_typical_magnitudes
 @pytest.mark.parametrize(("length", "mass", "time"), [(1e-6, 1e-12, 1e-6)])
 def test_the_auditor_moves_parameters_by_their_own_magnitudes(tmp_path, length, mass, time):
     """Seen: a moment of inertia of 1e-26 kg m2 was taken for round-off and became 0.3, and a right FMU failed."""

@@ -34,6 +34,7 @@ def number(cell: str) -> float:
     return float(cell.split(maxsplit=1)[0].replace(",", ""))
 
 
+@pytest.mark.repeats  # by day a row that takes too long
 def test_one_row_is_measured_and_written(script, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     words = ["--links", "2", "--chains", "planar", "--methods", "kane", "--output", str(page)]

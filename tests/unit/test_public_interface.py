@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from representatives import marked
 from shorter_validations import shorten_validations
 
 import mb2fmu
@@ -17,6 +18,8 @@ from mb2fmu.model import elements
 
 ROOT = Path(__file__).parents[2]
 MAX_NAMES = 40  # beside elements, of which there may be any number
+TYPED = {"adopt", "audit_fmu", "couple"}
+"""Functions whose examples take two seconds: by day README has their commands typed."""
 FUNCTIONS = [name for name in mb2fmu.__all__ if inspect.isroutine(getattr(mb2fmu, name))]
 
 
@@ -48,7 +51,7 @@ def run_examples(name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> d
     return results
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", marked(FUNCTIONS, repeating=TYPED))
 def test_every_function_has_an_example_that_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     results = run_examples(name, getattr(mb2fmu, name), monkeypatch)
     assert results.attempted > 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import sympy as sm
 from markupsafe import Markup, escape
@@ -61,26 +62,26 @@ class _TheoryQuantityHtmlWriter(FormulaLinePrinter):
         """Return all blocks in the order requested, intermediates last."""
         blocks = [self._section(section) for section in self._quantities.sections]
         items = self._quantities.intermediates
-        lines = [line for item in items for line in self._intermediate(item)]
-        return [*blocks, self._cut("With", lines, "")] if lines else blocks
+        return [*blocks, self._block("With", items, self._intermediate, "")] if items else blocks
 
     def _section(self, section: TheoryQuantitySection) -> EquationHtmlBlock:
         """Return the block of one kind of quantity; long expressions are folded."""
-        return self._cut(section.title, [self._quantity(q) for q in section.quantities], section.note)
+        return self._block(section.title, section.quantities, self._quantity, section.note)
 
-    def _cut(self, title: str, lines: list[Markup], note: str) -> EquationHtmlBlock:
+    def _block(
+        self, title: str, items: Sequence[Any], format_line: Callable[[Any], Markup], note: str
+    ) -> EquationHtmlBlock:
         """Return as many lines as are allowed, and a note that counts the others."""
-        left = 0 if self._most is None else len(lines) - self._most
+        left = 0 if self._most is None else len(items) - self._most
         if left > 0:
             note = f"{note} {left} further lines: mb2fmu equations --show writes them all.".strip()
-        return EquationHtmlBlock(title, tuple(lines[: self._most]), note)
+        return EquationHtmlBlock(title, tuple(map(format_line, items[: self._most])), note)
 
-    def _intermediate(self, item: object) -> Iterator[Markup]:
-        """Yield the line of an intermediate: an assignment, or a linear system that is solved."""
+    def _intermediate(self, item: object) -> Markup:
+        """Return the line of an intermediate: an assignment, or a linear system that is solved."""
         if isinstance(item, SymbolAssignment):
-            yield self.line(self.print.expression(item.symbol), item.expression)
-        else:
-            yield self.format_solved_unknowns(item)  # type: ignore[arg-type]
+            return self.line(self.print.expression(item.symbol), item.expression)
+        return self.format_solved_unknowns(item)  # type: ignore[arg-type]
 
     def _quantity(self, q: TheoryQuantity) -> Markup:
         """Return ``letter(of)_index = value``; a vector as a column."""

@@ -1,6 +1,7 @@
-"""An FMU through fmpy's simulate_fmu; prints its last values as JSON.
+"""An FMU through fmpy's simulate_fmu, once for each run; prints the last values of each as a line of JSON.
 
-Arguments: FMU, kind (ModelExchange, CoSimulation), solver (CVode, Euler), step, stop, relative tolerance, names.
+Arguments: FMU; runs as JSON, lists of kind (ModelExchange, CoSimulation), solver (CVode, Euler), step, stop and
+relative tolerance; names.
 """
 
 import json
@@ -8,16 +9,17 @@ import sys
 
 import fmpy
 
-path, kind, solver, step, stop, tolerance, *names = sys.argv[1:]
-result = fmpy.simulate_fmu(
-    path,
-    fmi_type=kind,
-    solver=solver,
-    step_size=float(step),
-    output_interval=float(step),
-    stop_time=float(stop),
-    relative_tolerance=float(tolerance),
-    output=names,
-)
-row = result[-1]
-sys.stdout.write(json.dumps({"time": float(row["time"]), **{name: float(row[name]) for name in names}}) + "\n")
+path, runs, *names = sys.argv[1:]
+for kind, solver, step, stop, tolerance in json.loads(runs):
+    result = fmpy.simulate_fmu(
+        path,
+        fmi_type=kind,
+        solver=solver,
+        step_size=step,
+        output_interval=step,
+        stop_time=stop,
+        relative_tolerance=tolerance,
+        output=names,
+    )
+    row = result[-1]
+    sys.stdout.write(json.dumps({"time": float(row["time"]), **{name: float(row[name]) for name in names}}) + "\n")

@@ -58,6 +58,7 @@ def test_events_and_all_types_raise_no_alarm(
         pytest.param("cart3", (), marks=NIGHT),
     ],
 )
+@pytest.mark.usefixtures("started_supervisors")
 def test_our_own_fmus_raise_no_alarm(name: str, skip: tuple[str, ...], base: Base, tmp_path: Path) -> None:
     result = audit(ball.pack(base(name), tmp_path / "cart.fmu"), run_checkers=name == "cart2", skip=skip)
     # An export without a run has no page of documentation yet; FMI 2 has no other place for its picture.
@@ -122,6 +123,7 @@ def test_stiff_states_at_the_end_of_a_ramp_raise_no_alarm(tmp_path: Path) -> Non
     assert "CoSimulation: inputs with slopes" in result.tried
 
 
+@pytest.mark.usefixtures("started_supervisors")
 def test_modules_of_the_working_folder_are_not_taken_for_the_library(
     base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ def test_every_command_has_it_with_the_same_words(command: str) -> None:
         (["list"], "models"),
         (["equations", "simple_pendulum"], "sections"),
         (["equations", "simple_pendulum", "--format", "latex"], "text"),
-        (["equations", "simple_pendulum", "--show", "momenta"], "sections"),
+        pytest.param(["equations", "simple_pendulum", "--show", "momenta"], "sections", marks=pytest.mark.repeats),
         (["animate", "simple_pendulum", "--svg", "still.svg"], "files"),
     ],
     ids=lambda words: "-".join(words[:1] + words[2:3]) if isinstance(words, list) else words,

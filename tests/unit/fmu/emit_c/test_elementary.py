@@ -15,6 +15,7 @@ import pytest
 from compiled_c import ARCHITECTURE, compile_library, missing
 from hypothesis import given
 from hypothesis import strategies as st
+from representatives import by_night
 
 ONE = ("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
 ONE += ("erf", "floor", "ceil", "sign")
@@ -124,9 +125,10 @@ def arguments(name: str, n: int) -> tuple[np.ndarray, ...]:
     return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
 
 
+@pytest.mark.parametrize("count", [50, *by_night(300)])
 @pytest.mark.parametrize("name", sorted(EXACT))
-def test_errors_are_below_one_or_two_units_of_the_last_place(name: str, gcc: Functions) -> None:
-    values = arguments(name, 150)
+def test_errors_are_below_one_or_two_units_of_the_last_place(name: str, count: int, gcc: Functions) -> None:
+    values = arguments(name, count)
     with mp.workprec(1300):
         errors = [
             error(float(y), EXACT[name](*(mp.mpf(float(x)) for x in xs)))

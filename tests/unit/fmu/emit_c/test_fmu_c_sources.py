@@ -89,6 +89,7 @@ def test_accelerations_of_a_long_x_are_not_printed_again(part: int) -> None:
     assert "accelerations_1" not in text
 
 
+@pytest.mark.repeats  # by day an FMU is the same with another one in unit/cli/test_cli
 def test_the_hash_seed_changes_nothing() -> None:
     code = (
         "import importlib.util, sys; sys.path.insert(0, sys.argv[2])\n"

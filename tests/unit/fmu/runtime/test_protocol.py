@@ -141,7 +141,7 @@ MOVES = {
 """These lead on; drawn more often, so that sequences get somewhere."""
 
 
-@settings(max_examples=200)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(seed=st.integers(0, 2**64), kind=st.sampled_from([ME, CS]), bold=st.sampled_from([0.0, 0.05, 0.3]))
 def test_random_sequences_of_calls(library, seed, kind, bold):
     rng = random.Random(seed)  # hypothesis' own choices prefer what is simple: few sequences would get anywhere
