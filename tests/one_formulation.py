@@ -36,7 +36,6 @@ ROOMS = (
 CHOOSING = ("tests/end_to_end/test_models.py",)
 """Files in these rooms whose FMUs are by what ``auto`` takes, as those of users."""
 
-
 COMPARED = ("tests/unit/cli/test_cli.py",)
 """Files in these rooms that compare whole FMUs with those of other processes."""
 
