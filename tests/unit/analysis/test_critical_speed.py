@@ -30,7 +30,7 @@ ROUND = mb2fmu.BeamSection.circle(0.01)
 FLAT = mb2fmu.BeamSection.rectangle(0.02, 0.021)
 THICK, THICK_FLAT = mb2fmu.BeamSection.circle(0.05), mb2fmu.BeamSection.rectangle(0.08, 0.1)
 PAGE = Path(__file__).parents[3] / "docs" / "how_to" / "critical_speed.md"
-SPEEDS = [0.0, 120.0, 240.0, 300.0, 310.0, 480.0, 600.0]
+SPEEDS = [0.0, 240.0, 310.0, 600.0]
 
 
 def spinning_shaft(section: mb2fmu.BeamSection, damping: float, *, rotary_inertia: bool = False) -> mb2fmu.Model:
@@ -83,7 +83,11 @@ def closed_form(section: mb2fmu.BeamSection, damping: float, speed: float, *, ro
 
 @pytest.mark.parametrize(
     ("section", "damping", "rotary_inertia"),
-    [*by_night((ROUND, 0.005, False), (FLAT, 0.0, False), (THICK, 0.005, True)), (THICK_FLAT, 0.01, True)],
+    [  # rotary inertia by day in the page's command
+        (FLAT, 0.005, False),
+        *by_night((ROUND, 0.005, False), (FLAT, 0.0, False), (THICK, 0.005, True)),
+        *by_night((THICK_FLAT, 0.01, True)),
+    ],
 )
 def test_eigenvalues_over_the_speed_are_the_closed_forms(section, damping, rotary_inertia):
     model = spinning_shaft(section, damping, rotary_inertia=rotary_inertia)
@@ -96,6 +100,7 @@ def test_eigenvalues_over_the_speed_are_the_closed_forms(section, damping, rotar
         assert np.max(np.abs(own - expected)) < 1e-7 * np.max(np.abs(expected)), speed
 
 
+@pytest.mark.repeats  # by day the page's shaft, whose frequency has a closed form too
 def test_a_round_shaft_becomes_unstable_at_its_frequency():
     (critical,) = mb2fmu.sweep(round_shaft(), "shaft.speed", np.linspace(0.0, 600.0, 13)).critical
     assert critical.value == pytest.approx(frequencies(ROUND, 1)[0], rel=1e-9)

@@ -97,12 +97,9 @@ def unconstrained(mechanism: Mechanism) -> Mechanism:
 def run_of(mechanism: Mechanism, steps: int = STEPS, step: float = STEP) -> ExperimentRun:
     """What an FMU of this mechanism does, beginning at its start values as they are."""
     d = mechanism.declared
-    applying = [
-        method
-        for method, applies in formulations.check_applicability_of_all_formulations(mechanism).items()
-        if applies.is_applicable
-    ]
-    program = lower_equations_to_program(formulations.formulate(mechanism, applying[0]))
+    answers = formulations.check_applicability_of_all_formulations(mechanism)
+    method = next(name for name in ("recursive-composite", *answers) if answers[name].is_applicable)
+    program = lower_equations_to_program(formulations.formulate(mechanism, method))
     rhs, outputs, speeds = (make_evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))
     p = tuple(float(each.value) for each in d.parameters if not each.calculated)
     r = tuple(each.start for each in d.inputs)

@@ -8,6 +8,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import ball, reference_of
 from mechanisms import Evaluated, mechanism_of, random_states
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu import Model, pipeline, validation
@@ -109,7 +110,7 @@ def found(mechanism: Mechanism) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "model",
-    [bead, cart, lambda: mb2fmu.load("models/heavy_top.py")],
+    [bead, cart, *by_night(lambda: mb2fmu.load("models/heavy_top.py"))],
 )
 def test_numbers_find_what_symbols_show(model) -> None:
     """The kinds, in the same order; symbols differentiate, numbers look at places far from each other."""
@@ -188,14 +189,14 @@ def test_momentum_of_nothing_is_refused() -> None:
 
 def test_a_workless_force_is_seen_in_the_momenta(tmp_path) -> None:
     """The FMU has a force that does no work: no one-step error and no energy says anything of it."""
-    mechanism = mechanism_of(cart())
+    mechanism = mechanism_of(cart(stop=3.0))
     equations = form_equations_except_dynamics(mechanism)
     stick = validation.make_reference_and_bounds(
         mechanism.declared, equations, mechanism=mechanism, integrals_of=mechanism, perturb=False
     )
     verdicts = []
     for fault in (0.0, 3e-6):
-        unit = pipeline.export(cart(fault), tmp_path / str(fault)).path
+        unit = pipeline.export(cart(fault, stop=3.0), tmp_path / str(fault)).path
         result = validation.validate(
             unit,
             mechanism.declared,

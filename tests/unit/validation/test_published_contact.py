@@ -22,7 +22,7 @@ DURATION = 3.21806545971904 * (2.0**2 / 1e4**2) ** 0.2
 
 def moved(model):
     mechanism = closed_mechanism_of(model)
-    return make_reference(mechanism.declared, formulations.formulate(mechanism, "kane"))
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
 
 
 @pytest.mark.parametrize(("dissipation", "exponent"), [(0.1, 1.5), (0.5, 1), (1.0, 2.2)])

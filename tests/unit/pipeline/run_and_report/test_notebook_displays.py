@@ -116,7 +116,7 @@ def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
     assert re.findall(r'<iframe class="mb2fmu"[^>]* style="[^"]*height: ?(\d+)px', shown) == ["700", "120"]
 
 
-@pytest.mark.parametrize("build", [cart_with_pathways, sympy_rolling_disc])
+@pytest.mark.parametrize("build", [cart_with_pathways, *by_night(sympy_rolling_disc)])
 def test_equations_are_one_formula_with_its_parts(build) -> None:
     mechanism = mechanism_of(build())
     shown = formulate(mechanism, "kane")._repr_latex_()

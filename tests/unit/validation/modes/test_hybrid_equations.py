@@ -23,7 +23,7 @@ MODELS = Path(__file__).parents[4] / "models"
 @functools.cache
 def reference_of(name: str, step: float):
     mechanism = closed_mechanism_of(in_long_steps(MODELS / f"{name}.py", step))
-    return make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
 
 
 def ball():

@@ -110,7 +110,7 @@ def rotor_beside_loop() -> Model:
 
 def reference_of(model: Model) -> ReferenceRun:
     mechanism = mechanism_of(model)
-    return make_reference(mechanism.declared, formulate(mechanism, "kane"))
+    return make_reference(mechanism.declared, formulate(mechanism, "tmt"))
 
 
 def integrated(reference: ReferenceRun, parameters: dict[str, float], definition) -> np.ndarray:
