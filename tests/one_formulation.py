@@ -18,8 +18,10 @@ ROOMS = (
     "tests/unit/compiler/numerics/",
     "tests/unit/mechanics/mechanism/",
     "tests/unit/model/elements/",
+    "tests/unit/systems/",
     "tests/unit/targets/",
     "tests/unit/validation/",
+    "tests/unit/visualization/",
 )
 """Of tests that are about something else."""
 

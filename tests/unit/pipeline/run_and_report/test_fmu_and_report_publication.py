@@ -310,7 +310,7 @@ mb2fmu.cli.main()
 
 @posix
 @pytest.mark.parametrize(
-    ("command", "limit"), [*by_night(("run", 500), ("run", 200_000), ("run", None)), ("export", None)]
+    ("command", "limit"), [*by_night(("run", 500), ("run", 200_000), ("run", None)), ("export", 60_000)]
 )
 def test_no_room_for_a_file_is_reported_and_changes_nothing(
     model: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory, command: str, limit: int | None

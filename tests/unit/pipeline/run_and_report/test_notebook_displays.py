@@ -15,6 +15,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu.mechanics.equations import latex_display
