@@ -494,7 +494,7 @@ if __name__ == "__main__":
 
 
 def test_an_interrupted_command_keeps_results_and_leaves_no_process(falling: Path, tmp_path: Path) -> None:
-    rows = "g\n" + "\n".join(f"{0.001 * k:.3f}" for k in range(20000)) + "\n"
+    rows = "g\n" + "\n".join(f"{0.001 * k:.3f}" for k in range(5000)) + "\n"
     plan, out = plan_of(falling, tmp_path, rows), tmp_path / "out"
     command = [sys.executable, "-c", _INTERRUPTIBLE, "study", str(plan), "--out", str(out), "--workers", "1"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)

@@ -11,6 +11,7 @@ import sympy.physics.mechanics as me
 from event_models import reference_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from representatives import marked
 
 from mb2fmu import Impact, Model, Parts
 from mb2fmu.errors import ValidationError
@@ -75,7 +76,7 @@ REDUNDANT = {
 """Blocks with feet that stick together: what each bears is not determined."""
 
 
-@pytest.fixture(scope="module", params=DETERMINED)
+@pytest.fixture(scope="module", params=marked(DETERMINED, repeating=["smooth, Newton, at once"]))
 def determined(request):
     arguments, options = DETERMINED[request.param]
     return reference_of(block(*arguments, **options))

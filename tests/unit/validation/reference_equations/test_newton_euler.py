@@ -52,7 +52,9 @@ def _chain(count: int, *, spatial: bool):
     return mechanism_of(model_of("Chain", system, list(system.q), list(system.u)))
 
 
-@pytest.mark.parametrize(("count", "spatial", "expected"), [(7, True, False), (8, False, False), (8, True, True)])
+@pytest.mark.parametrize(
+    ("count", "spatial", "expected"), [(7, True, False), *by_night((8, False, False)), (8, True, True)]
+)
 def test_only_many_bodies_in_space_outgrow_symbols(count, spatial, expected):
     assert is_too_large_for_symbols(_chain(count, spatial=spatial)) is expected
 
