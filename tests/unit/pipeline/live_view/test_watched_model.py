@@ -13,12 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
-from shorter_validations import PRELUDE
 
 from mb2fmu.model.model_template import write_model_template
 from mb2fmu.pipeline.live_view.watched_model import WatchedModelFile
 
-COMMAND = [sys.executable, "-c", f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()"]
+COMMAND = [sys.executable, "-m", "mb2fmu"]
 
 FALLING = """
 import sympy as sm
