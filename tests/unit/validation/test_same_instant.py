@@ -140,6 +140,8 @@ def test_an_impact_sees_what_an_event_of_the_same_instant_has_set(tmp_path, late
     wanted = after * 0.3 - 9.81 * 0.3**2 / 2
     column = found.trajectory.column("x")
     assert found.trajectory.values[-1, column] == pytest.approx(wanted, rel=1e-11)
+    if late:  # one order in the FMU, too: the other goes through the same lines
+        return
     unit = export(slowed(late), tmp_path).path
     for kind, accuracy in zip(KINDS, (1e-9, 1e-6), strict=True):
         assert moved(unit, kind, 0.8, 0.05)["x"][-1] == pytest.approx(wanted, rel=accuracy)
