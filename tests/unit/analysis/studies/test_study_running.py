@@ -301,6 +301,7 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
     assert (there.folder / "results.parquet").read_bytes() == (here.folder / "results.parquet").read_bytes()
 
 
+@pytest.mark.repeats  # by day workers that end with a case, and with finished answers
 def test_a_worker_that_is_killed_while_it_gets_the_fmu_is_no_hindrance(falling: Path, tmp_path: Path) -> None:
     plan = plan_of(falling, tmp_path, "g\n" + "\n".join(map(str, range(1, 41))) + "\n")
     with connect_dask_workers("local", 1, tmp_path, 100) as client:
