@@ -20,7 +20,9 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import kept_readings
 import pytest
 from hypothesis import settings
 from one_formulation import COMPARED, is_about_something_else, one_formulation, pages_without_theory
@@ -107,6 +109,20 @@ def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[No
             stack.enter_context(one_formulation())
         if is_about_something_else(request.node.nodeid) and not request.node.nodeid.startswith(COMPARED):
             stack.enter_context(pages_without_theory())
+        yield
+
+
+@pytest.fixture(scope="session")
+def known_readings() -> dict[Any, Any]:
+    """What was read of the shipped models in this process."""
+    return {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def readings_that_are_kept(request: pytest.FixtureRequest, known_readings: dict[Any, Any]) -> Iterator[None]:
+    """In rooms that are about what is made of a model."""
+    is_room = request.node.nodeid.startswith(kept_readings.ROOMS)
+    with kept_readings.kept_readings(known_readings) if is_room else nullcontext():
         yield
 
 

@@ -58,7 +58,7 @@ def ball(restitution: float = 0.7, start: float = 1.22625) -> Model:
 
 def reference_of(model: Model) -> ReferenceRun:
     definition = check_model(model)
-    return make_reference(definition, formulations.formulate(read_mechanism(definition), "lagrange"))
+    return make_reference(definition, formulations.formulate(read_mechanism(definition), "tmt"))
 
 
 def dropped() -> Model:

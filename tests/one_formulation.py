@@ -27,9 +27,11 @@ ROOMS = (
     "tests/unit/mechanics/mechanism/",
     "tests/unit/model/",
     "tests/unit/robots/",
+    "tests/unit/systems/",
     "tests/unit/targets/",
     "tests/unit/test_public_interface.py",
     "tests/unit/validation/",
+    "tests/unit/visualization/",
 )
 """Of tests that are about something else."""
 

@@ -104,9 +104,7 @@ def test_models_have_those_of_finite_differences(model, of, to, stop):
             )
             return ran.values
 
-        # five points: the error is of the fourth order in h
-        sides = {i: moved(i * h) for i in (-2, -1, 1, 2)}
-        slope = (8 * (sides[1] - sides[-1]) - (sides[2] - sides[-2])) / (12 * h)
+        slope = (moved(h) - moved(-h)) / (2 * h)  # h is 1e-4 of the value: off by 1e-8 or so
         exact = result.derivatives[:, :, to.index(name)]
         scale = np.max(np.abs(slope), axis=0) + 1e-6 * np.max(np.abs(result.values), axis=0)  # of what does not depend
         assert np.max(np.abs(exact - slope) / scale) < 2e-6, name

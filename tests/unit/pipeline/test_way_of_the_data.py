@@ -75,7 +75,7 @@ def test_run_makes_modes_and_scene_once_and_seldom_comes_back(monkeypatch, tmp_p
     trace = CallTrace()
     sys.setprofile(trace)
     try:
-        finished = mb2fmu.run(MODEL, tmp_path)
+        finished = mb2fmu.run(MODEL, tmp_path, method="recursive-composite")
     finally:
         sys.setprofile(None)
     assert finished.passed

@@ -51,7 +51,7 @@ def test_what_is_braked_rests_when_and_where_it_should(make, tmp_path):
     model, time, way = make()
     place, speed = ("phi1", "w1") if make is flywheel else ("x1", "v1")
     mechanism = closed_mechanism_of(model)
-    found = make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
+    found = make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
     assert [event.time for event in found.events] == pytest.approx([time], rel=1e-12)
     ends = [found.trajectory.values[-1, found.trajectory.column(name)] for name in (place, speed)]
     assert ends == pytest.approx([way, 0.0], rel=1e-10, abs=1e-15)

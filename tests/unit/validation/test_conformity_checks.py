@@ -251,7 +251,7 @@ def test_an_array_has_the_widest_bounds_of_its_elements(tmp_path):
         assert len(said) == count, said
 
 
-@pytest.mark.parametrize("fmi", ["2.0", "3.0"])
+@pytest.mark.parametrize("fmi", [*by_night("2.0"), "3.0"])
 def test_terminals_are_the_models(fmi):
     model = pipeline.load(MODEL)
     model.terminal("drive", {"f": "force", "s": "x", "v": "v"}, inflow=["f"])

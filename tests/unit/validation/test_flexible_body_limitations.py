@@ -31,7 +31,7 @@ def notes_of(*, spin: float = 0.1, foreshortening: bool = False, count: int = 1,
     model.declared = [item for item in model.declared if not (item.name == "omega" and item.start == 0.0)]
     model.experiment(**{"stop": 0.02, "step": 0.01, **experiment})
     definition, mechanism = check_model(model), mechanism_of(model)
-    reference = make_reference(definition, formulations.formulate(mechanism, "kane"))
+    reference = make_reference(definition, formulations.formulate(mechanism, "tmt"))
     found = list_flexible_body_limitations(definition, mechanism, reference)
     return found, float(beam.data.frequencies()[-1]), find_largest_flexible_body_spin(mechanism, beam, reference)
 

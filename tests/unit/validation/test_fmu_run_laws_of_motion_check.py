@@ -97,12 +97,9 @@ def unconstrained(mechanism: Mechanism) -> Mechanism:
 def run_of(mechanism: Mechanism, steps: int = STEPS, step: float = STEP) -> ExperimentRun:
     """What an FMU of this mechanism does, beginning at its start values as they are."""
     d = mechanism.declared
-    applying = [
-        method
-        for method, applies in formulations.check_applicability_of_all_formulations(mechanism).items()
-        if applies.is_applicable
-    ]
-    program = lower_equations_to_program(formulations.formulate(mechanism, applying[0]))
+    answers = formulations.check_applicability_of_all_formulations(mechanism)
+    method = next(name for name in ("recursive-composite", *answers) if answers[name].is_applicable)
+    program = lower_equations_to_program(formulations.formulate(mechanism, method))
     rhs, outputs, speeds = (make_evaluator(program, entry) for entry in ("rhs", "outputs", "dependent_speeds"))
     p = tuple(float(each.value) for each in d.parameters if not each.calculated)
     r = tuple(each.start for each in d.inputs)
@@ -144,7 +141,10 @@ def worst(name: str, mechanism: Mechanism) -> float:
 BY_DAY = ("a director", "a Lagrangian's condition", "crank_slider")
 
 
-@pytest.mark.parametrize("name", [*BY_DAY, *by_night(*(name for name in MECHANISMS if name not in BY_DAY))])
+# Masses between tables have no constraints.
+@pytest.mark.parametrize(
+    "name", [*BY_DAY, *by_night(*(name for name in MECHANISMS if name not in BY_DAY and "tables" not in name))]
+)
 def test_starts_beside_declared_constraints_are_found_and_right_ones_pass(name):
     _, mechanism = given(name)
     closed = solve_loop_closure_start_values(mechanism)
@@ -162,11 +162,11 @@ def test_a_free_body_falls_with_g_whatever_its_reading_says():
     name = "a quaternion whose length is declared"
     _, mechanism = given(name)
     right = solve_loop_closure_start_values(mechanism)
-    assert max(ratio for ratio, _ in laws(name).judge_momentum([run_of(right)])) < 1.0
+    assert max(ratio for ratio, _ in laws(name).judge_momentum([run_of(right, 8)])) < 1.0
     K = mechanism.kinematics.matrix.as_mutable()
     K[:3, :] *= sum(q**2 for q in mechanism.q[3:])
     off = replace(mechanism, kinematics=replace(mechanism.kinematics, matrix=K.as_immutable()))
-    ratio, where = max(laws(name).judge_momentum([run_of(off)]))
+    ratio, where = max(laws(name).judge_momentum([run_of(off, 8)]))
     assert ratio > 1e3
     assert "free axis 3" in where
 
@@ -178,7 +178,7 @@ def test_momentum_says_nothing_of_what_hangs_on_the_ground():
 
 
 @pytest.mark.parametrize("name", [*by_night("springs of tables"), "straight tables"])
-@pytest.mark.parametrize(("steps", "step"), [(40, 0.025), *by_night((100, 0.02))])
+@pytest.mark.parametrize(("steps", "step"), [(20, 0.025), *by_night((40, 0.025), (100, 0.02))])
 def test_momentum_of_loads_with_tables_is_judged_between_the_points(name: str, steps: int, step: float) -> None:
     """A mass that is off by a thousandth is found; a right one passes, though its slope bends between the points."""
     _, mechanism = given(name)

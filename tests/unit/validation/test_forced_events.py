@@ -18,7 +18,7 @@ def events(model: Model, stop: float):
     """Instants at which something jumps, and the motion at 40 equal steps."""
     model.experiment(stop=stop, step=stop / 40, tolerance=1e-9)
     mechanism = closed_mechanism_of(model)
-    found = make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
+    found = make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
     return [event.time for event in found.events if event.sets_state], found.trajectory
 
 

@@ -12,6 +12,7 @@ import pytest
 from event_runs import run_with_events
 from judging import in_long_steps
 from mechanisms import closed_mechanism_of
+from representatives import by_night
 
 from mb2fmu import export
 from mb2fmu.mechanics import formulations
@@ -37,7 +38,7 @@ def line(make):
 
 def moved(model):
     mechanism = closed_mechanism_of(model)
-    return make_reference(mechanism.declared, formulations.formulate(mechanism, "lagrange"))
+    return make_reference(mechanism.declared, formulations.formulate(mechanism, "tmt"))
 
 
 def ends(reference, *names: str) -> list[float]:
@@ -57,14 +58,14 @@ def test_coupled_clutches_lock_and_slip_when_they_should():
     assert ends(found, "w1", "phi1") == pytest.approx(CLUTCHES_END, rel=1e-8)
 
 
-@pytest.mark.parametrize(("kind", "accuracy"), KINDS)
+@pytest.mark.parametrize(("kind", "accuracy"), by_night(*KINDS))
 def test_the_fmu_of_coupled_clutches_is_as_published(clutches, kind, accuracy):
     run = run_with_events(clutches, kind, 1.5, 0.05, ["w1", "phi1"])
     assert run.events == pytest.approx(sorted([*LOCKS, 0.4, 0.9, 1.25]), rel=accuracy)
     assert [run.at("w1", 1.5), run.at("phi1", 1.5)] == pytest.approx(CLUTCHES_END, rel=accuracy)
 
 
-@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+@pytest.mark.parametrize("kind", ["CoSimulation", *by_night("ModelExchange")])
 def test_each_clutch_says_that_it_sticks_while_it_does(clutches, kind):
     """What slides beside what is held is at its mode to the bit: elimination must not make it stick for an instant."""
     names = [f"clutch{i}.sticking" for i in (1, 2, 3)]
@@ -132,7 +133,7 @@ def busy(tmp_path_factory):
     return str(export(lines.busy_line(), tmp_path_factory.mktemp("line"), fmi="3").path)
 
 
-@pytest.mark.parametrize(("kind", "accuracy"), KINDS)
+@pytest.mark.parametrize(("kind", "accuracy"), [KINDS[0], *by_night(*KINDS[1:])])
 def test_the_fmu_of_masses_with_stops_and_friction_is_as_published(busy, kind, accuracy):
     """Its events are those of the references of the single masses, which are as published, and no others."""
     run = run_with_events(busy, kind, 5.0, 0.25, ["x1", "v1", "x2", "v2", "x4", "v4"])
@@ -145,7 +146,7 @@ def test_the_fmu_of_masses_with_stops_and_friction_is_as_published(busy, kind, a
         assert [run.at(name, 5.0) for name in names] == pytest.approx(values, rel=accuracy, abs=1e-15)
 
 
-@pytest.mark.parametrize(("kind", "accuracy"), KINDS)
+@pytest.mark.parametrize(("kind", "accuracy"), by_night(*KINDS))
 def test_the_fmu_of_stribecks_belt_has_its_period(busy, kind, accuracy):
     """Held and let go in turn; the other masses have events meanwhile."""
     run = run_with_events(busy, kind, 30.0, 0.5, ["belt.sticking"])
@@ -154,6 +155,7 @@ def test_the_fmu_of_stribecks_belt_has_its_period(busy, kind, accuracy):
     assert np.diff(slips) == pytest.approx([STRIBECK_PERIOD] * 2, rel=accuracy)
 
 
+@pytest.mark.repeats  # by day on its reference, above
 def test_the_fmu_with_play_is_that_of_the_modelica_library(tmp_path):
     unit = str(export(load(MODELS / "backlash_gear.py"), tmp_path, fmi="3").path)
     for kind, accuracy in (("CoSimulation", 1e-7), ("ModelExchange", 1e-5)):

@@ -11,6 +11,7 @@ import sympy.physics.mechanics as me
 from event_models import particle, reference_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from representatives import by_night
 
 from mb2fmu import CoulombFriction, Impact, Latch, derive, export, pre, sticking_sign
 from mb2fmu.compiler.evaluation import make_evaluator
@@ -33,7 +34,7 @@ def feet():
     model, N, O, (P,) = lines.masses("Feet", [(0.0, 1.0)], lambda _: [t / 2])
     model.add(CoulombFriction("hind", (O, P, N.x), kinetic=1.0, static=1.5))
     model.add(CoulombFriction("fore", (O, P, N.x), kinetic=2.0, static=3.6))
-    model.experiment(stop=11.0, step=0.25, tolerance=1e-9)
+    model.experiment(stop=11.0, step=0.5, tolerance=1e-9)
     return model
 
 
@@ -42,7 +43,7 @@ def test_feet_share_what_they_hold_and_let_go_together():
     found = reference_of(feet())
     assert [event.time for event in found.events] == pytest.approx([6 - np.sqrt(32), 10.2], abs=1e-12)
     at = found.trajectory.column
-    row = found.trajectory.values[20]  # 5 s: 2.5 N in proportion to 1.5 and 3.6
+    row = found.trajectory.values[10]  # 5 s: 2.5 N in proportion to 1.5 and 3.6
     assert [row[at("hind.force")], row[at("fore.force")]] == pytest.approx([-2.5 * 1.5 / 5.1, -2.5 * 3.6 / 5.1])
 
 
@@ -61,7 +62,7 @@ def test_the_fmu_on_feet_does_so(on_feet, kind):
     assert found["v1"][-1] == pytest.approx((11**2 - 10.2**2) / 4 - 3 * 0.8, rel=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=15)
 @given(st.floats(0.01, 100.0), st.floats(0.01, 100.0), st.floats(1.0, 3.0), st.floats(1.0, 3.0), st.floats(-1.0, 1.0))
 @example(63.0, 0.0625, 1.0, 1.0, 1.0)
 @example(0.01, 100.0, 1.0, 3.0, 0.5)
@@ -139,6 +140,8 @@ def test_an_impact_sees_what_an_event_of_the_same_instant_has_set(tmp_path, late
     wanted = after * 0.3 - 9.81 * 0.3**2 / 2
     column = found.trajectory.column("x")
     assert found.trajectory.values[-1, column] == pytest.approx(wanted, rel=1e-11)
+    if late:  # one order in the FMU, too: the other goes through the same lines
+        return
     unit = export(slowed(late), tmp_path).path
     for kind, accuracy in zip(KINDS, (1e-9, 1e-6), strict=True):
         assert moved(unit, kind, 0.8, 0.05)["x"][-1] == pytest.approx(wanted, rel=accuracy)
@@ -188,7 +191,7 @@ def test_a_counter_that_is_set_upon_its_limit_has_reached_it():
     assert [tuple(row) for row in rows.tolist()] == counted(found.time[BETWEEN])
 
 
-@pytest.mark.parametrize("fmi", ["2", "3"])
+@pytest.mark.parametrize("fmi", [*by_night("2"), "3"])
 def test_the_counter_in_the_fmu_has_reached_it(tmp_path, fmi):
     unit = export(counting(), tmp_path, fmi=fmi).path
     for kind in KINDS:

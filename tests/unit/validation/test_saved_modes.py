@@ -83,7 +83,7 @@ def walked(slave: Slave, steps: int, size: float) -> list[bytes]:
     return [slave.step(size) for _ in range(steps)]
 
 
-BY_DAY = {"clutch_line": "3", "gripper": "2", "slider_crank_clearance": "2", "sampled_cart_pole": "3"}
+BY_DAY = {"clutch_line": "3", "rocking_block": "2", "slider_crank_clearance": "2", "sampled_cart_pole": "3"}
 """Each kind of mode in one version of FMI."""
 
 

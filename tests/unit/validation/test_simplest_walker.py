@@ -49,6 +49,7 @@ def test_what_strikes_take_is_what_the_slope_gives(reference):
     assert energy[-1] - energy[0] == pytest.approx(-5 * STRIDE * np.sin(0.009), rel=1e-7)
 
 
+@pytest.mark.repeats  # by day the reference walks as far
 @pytest.mark.parametrize(("kind", "accuracy"), [("CoSimulation", 1e-8), ("ModelExchange", 1e-6)])
 def test_the_fmu_walks_as_far(unit, kind, accuracy):
     found = fmpy.simulate_fmu(unit, fmi_type=kind, stop_time=20.0, output_interval=0.1, relative_tolerance=1e-9)
@@ -56,6 +57,7 @@ def test_the_fmu_walks_as_far(unit, kind, accuracy):
     assert found["place"][-1] == pytest.approx(5 * STRIDE, rel=accuracy)
 
 
+@pytest.mark.repeats  # by day the reference does
 def test_the_fmu_comes_back_to_the_published_fixed_point(tmp_path):
     path = str(export(load(MODEL), tmp_path, fmi="3").path)
     run = run_with_events(path, "CoSimulation", 20.0, 0.1, ["theta", "omega", "steps"])

@@ -12,7 +12,7 @@ import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways
 
 from mb2fmu import visualization
-from mb2fmu.mechanics.formulations import formulate
+from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations, formulate
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import Box, Cylinder, Ellipsoid, Mesh, Sphere, check_model
 from mb2fmu.pipeline.fmu_build import model_scene
@@ -77,7 +77,10 @@ def scene_of():
 
     def made(model):
         mechanism = read_mechanism(check_model(model))
-        return model_scene.build_model_scene(mechanism, formulate(mechanism, "auto"))
+        quick = check_applicability_of_all_formulations(mechanism)["recursive-composite"].is_applicable
+        return model_scene.build_model_scene(
+            mechanism, formulate(mechanism, "recursive-composite" if quick else "auto")
+        )
 
     return made
 

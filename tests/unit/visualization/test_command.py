@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from lxml import etree
 from mechanisms import lagrangian_with_bodies, moving_pivot
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu import pipeline, visualization
@@ -130,7 +131,7 @@ def test_a_picture_is_not_written_as_a_page(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("build", [moving_pivot, lagrangian_with_bodies])
+@pytest.mark.parametrize("build", [*by_night(moving_pivot), lagrangian_with_bodies])
 def test_core_fmus_carry_their_scene_and_the_same_bytes_each_time(build):
     cores = [pipeline.build(pipeline.derive(build()), backend="python").core for _ in range(2)]
     assert cores[0][visualization.SCENE_FILE] == cores[1][visualization.SCENE_FILE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from representatives import by_night
 
 from mb2fmu import pipeline
 from mb2fmu.compiler.program.evaluation_cost_estimate import estimate_evaluation_cost
@@ -29,19 +30,17 @@ def test_the_method_that_is_picked(name, arguments, asked, method):
     assert derivation.why
 
 
-def test_the_cheaper_variant_is_picked_and_both_are_named():
+@pytest.mark.parametrize("n", [3, *by_night(7)])
+def test_the_cheaper_variant_is_picked_and_both_are_named(n):
     path = MODELS / "chain.py"
-    costs = {}
-    for n in (3, 7):
-        made = {
-            m: pipeline.derive(path, arguments={"n": n}, method=m)
-            for m in ("recursive-articulated", "recursive-composite")
-        }
-        costs = {m: estimate_evaluation_cost(d.program, "rhs") for m, d in made.items()}
-        picked = pipeline.derive(path, arguments={"n": n}, method="recursive")
-        assert costs[picked.equations.method] == min(costs.values())
-        for method, value in costs.items():
-            assert f"{value:.0f}" in picked.why, (method, picked.why)
+    made = {
+        m: pipeline.derive(path, arguments={"n": n}, method=m) for m in ("recursive-articulated", "recursive-composite")
+    }
+    costs = {m: estimate_evaluation_cost(d.program, "rhs") for m, d in made.items()}
+    picked = pipeline.derive(path, arguments={"n": n}, method="recursive")
+    assert costs[picked.equations.method] == min(costs.values())
+    for method, value in costs.items():
+        assert f"{value:.0f}" in picked.why, (method, picked.why)
 
 
 def test_what_depends_on_parameters_only_costs_nothing():

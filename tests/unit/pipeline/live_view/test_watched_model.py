@@ -13,12 +13,33 @@ import time
 from pathlib import Path
 
 import pytest
-from shorter_validations import PRELUDE
 
 from mb2fmu.model.model_template import write_model_template
 from mb2fmu.pipeline.live_view.watched_model import WatchedModelFile
 
-COMMAND = [sys.executable, "-c", f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()"]
+COMMAND = [sys.executable, "-m", "mb2fmu"]
+
+FALLING = """
+import sympy as sm
+import sympy.physics.mechanics as me
+from mb2fmu import Model
+
+
+def falling() -> Model:
+    h, v = me.dynamicsymbols("h v")
+    m, N, O = sm.Symbol("m"), me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", h * N.z)
+    P.set_vel(N, v * N.z)
+    loads = [(P, -9.81 * m * N.z)]
+    kane = me.KanesMethod(N, [h], [v], [h.diff() - v], bodies=[me.Particle("stone", P, m)], forcelist=loads)
+    model = Model("Falling", kane)
+    model.parameter(m, 1.0, "kg")
+    model.coordinate(h, 1.0, "m")
+    model.speed(v, 0.0, "m/s")
+    model.experiment(stop=0.5)
+    return model
+"""
 
 
 @pytest.fixture
@@ -56,16 +77,14 @@ def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, t
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a whole console on Windows")
-def test_the_command_validates_behind_the_motion_and_leaves_nothing(model_file: Path, tmp_path: Path) -> None:
-    temporary = tmp_path / "temporary"
+def test_the_command_validates_behind_the_motion_and_leaves_nothing(tmp_path: Path) -> None:
+    temporary, model_file = tmp_path / "temporary", tmp_path / "falling.py"
     temporary.mkdir()
-    text = model_file.read_text(encoding="utf-8")
-    assert "stop=5.0" in text
-    model_file.write_text(text.replace("stop=5.0", "stop=0.5"), encoding="utf-8")
+    model_file.write_text(FALLING, encoding="utf-8")
     # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        [*COMMAND, "watch", str(model_file), "--at", "pin.angle=0.3", "--at", "m=2 kg"],
+        [*COMMAND, "watch", str(model_file), "--at", "h=0.3", "--at", "m=2 kg"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -212,6 +212,7 @@ def test_a_fmu_that_is_replaced_while_it_is_judged(model: Path, folder: Path, mo
     assert fmu_and_report_publication.match_report_to_fmu(page, judged).passed
 
 
+@pytest.mark.repeats  # by day pairs of many writers, in test_publishing
 def test_two_runs_into_one_folder_do_not_mix(model: Path, tmp_path: Path) -> None:
     lengths = ("0.3", "0.6")
     script = f"{PRELUDE}\nimport mb2fmu.cli\nmb2fmu.cli.main()"
@@ -308,13 +309,17 @@ mb2fmu.cli.main()
 
 
 @posix
-@pytest.mark.parametrize("limit", [*by_night(500, 200_000), None])
-def test_no_room_for_a_file_is_reported_and_changes_nothing(model: Path, folder: Path, tmp_path_factory, limit) -> None:
+@pytest.mark.parametrize(
+    ("command", "limit"), [*by_night(("run", 500), ("run", 200_000), ("run", None)), ("export", 60_000)]
+)
+def test_no_room_for_a_file_is_reported_and_changes_nothing(
+    model: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory, command: str, limit: int | None
+) -> None:
     """Files may not grow beyond a limit: it strikes at another place each time, and is a fault of ours at none."""
     before, scratch = contents(folder), tmp_path_factory.mktemp("scratch")
     limit = limit or len(before["Swing.fmu"]) - 1
     done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(limit), "run", str(model), "-o", str(folder)],
+        [sys.executable, "-c", LIMITED, str(limit), command, str(model), "-o", str(folder)],
         env=os.environ | {"TMPDIR": str(scratch)},
         capture_output=True,
         text=True,

@@ -15,6 +15,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import cart_with_pathways, mechanism_of, sympy_rolling_disc
+from representatives import by_night
 
 import mb2fmu
 from mb2fmu.mechanics.equations import latex_display
@@ -116,7 +117,7 @@ def test_a_frame_becomes_as_high_as_its_page(tmp_path) -> None:
     assert re.findall(r'<iframe class="mb2fmu"[^>]* style="[^"]*height: ?(\d+)px', shown) == ["700", "120"]
 
 
-@pytest.mark.parametrize("build", [cart_with_pathways, sympy_rolling_disc])
+@pytest.mark.parametrize("build", [cart_with_pathways, *by_night(sympy_rolling_disc)])
 def test_equations_are_one_formula_with_its_parts(build) -> None:
     mechanism = mechanism_of(build())
     shown = formulate(mechanism, "kane")._repr_latex_()

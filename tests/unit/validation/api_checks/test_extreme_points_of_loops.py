@@ -20,13 +20,13 @@ MODELS = Path(__file__).parents[4] / "models"
 @pytest.fixture(scope="module")
 def parallelograms() -> ReferenceRun:
     """Two parallelograms side by side; each could leave its shape where all its rods lie in one line."""
-    derivation = pipeline.derive(MODELS / "n_four_bar.py", method="tmt")
-    return make_reference(derivation.definition, formulate(derivation.mechanism, "lagrange"))
+    derivation = pipeline.derive(MODELS / "n_four_bar.py", method="recursive-composite")
+    return make_reference(derivation.definition, formulate(derivation.mechanism, "tmt"))
 
 
 def test_no_point_lies_where_a_parallelogram_is_folded(parallelograms: ReferenceRun) -> None:
     """Newton's method ends within 1e-6 rad of such places, and the direction of a row there is round-off."""
-    definition = pipeline.derive(MODELS / "n_four_bar.py", method="tmt").definition
+    definition = pipeline.derive(MODELS / "n_four_bar.py", method="recursive-composite").definition
     coordinates = [record.name for record in definition.coordinates]
     settable = {record.name for record in (*definition.parameters, *definition.coordinates, *definition.speeds)}
     rates = compute_largest_state_rates(parallelograms)

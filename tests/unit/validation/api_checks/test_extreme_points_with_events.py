@@ -42,7 +42,7 @@ def pushed_mass(start: float) -> Model:
 
 def chosen(start: float = 0.0) -> tuple[ReferenceRun, tuple]:
     definition = check_model(pushed_mass(start))
-    reference = make_reference(definition, formulations.formulate(read_mechanism(definition), "lagrange"))
+    reference = make_reference(definition, formulations.formulate(read_mechanism(definition), "tmt"))
     settable = {"m", "e", "force", "x", "v"}
     rates = compute_largest_state_rates(reference)
     return reference, choose_extreme_state_points(definition, reference, len(reference.states) - 1, settable, rates)

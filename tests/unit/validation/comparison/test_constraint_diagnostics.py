@@ -47,9 +47,9 @@ def record_diagnostics(treatment: str, thrice: bool = False) -> RecordedDiagnost
     loaded.experiment(stop=0.2, step=0.02)
     definition = check_model(loaded)
     reference = make_reference(
-        definition, formulate(solve_loop_closure_start_values(read_mechanism(definition)), "kane")
+        definition, formulate(solve_loop_closure_start_values(read_mechanism(definition)), "tmt")
     )
-    f = pipeline.right_hand_side(pipeline.derive(loaded, method="tmt", constraints=treatment))
+    f = pipeline.right_hand_side(pipeline.derive(loaded, method="recursive-composite", constraints=treatment))
     noise = STRAY * np.random.default_rng(5).uniform(-1, 1, reference.states.shape)
     states = reference.states + noise
     names = (*reference.trajectory.names[: states.shape[1]], *f.output_names)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import sympy as sm
 from event_models import dropped
+from representatives import by_night
 from sympy.physics import mechanics as me
 
 from mb2fmu import CoulombFriction, Latch
@@ -92,7 +93,7 @@ def _latched_loop() -> Model:
 def _import_and_integrate(model: Model) -> tuple[Mechanism, ReferenceRun]:
     definition = check_model(model)
     mechanism = read_mechanism(definition)
-    return mechanism, make_reference(definition, formulations.formulate(mechanism, "kane"))
+    return mechanism, make_reference(definition, formulations.formulate(mechanism, "tmt"))
 
 
 def _list_errors(model: Model) -> dict[str, list[float]]:
@@ -128,7 +129,7 @@ def _bouncing() -> Model:
     return model
 
 
-@pytest.mark.parametrize("make", [_swing, _latched_loop, _bouncing])
+@pytest.mark.parametrize("make", [_swing, *by_night(_latched_loop), _bouncing])
 def test_right_outputs_pass_in_every_mode(make):
     assert max(max(ratios) for ratios in _list_errors(make()).values()) < 0.01
 

@@ -8,9 +8,9 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from dry_hinges import arm
 from event_models import dropped, particle, reference_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from representatives import by_night
+from representatives import by_night, marked
 from right_models import RIGHT
 
 from mb2fmu import Impact, Latch, Model, Parts, pre
@@ -35,7 +35,11 @@ FORCES = {
 }
 
 
-@pytest.fixture(scope="module", params=FORCES)
+SIGNS_AND_SIDES = {"dry friction", "two-sided stop", "quadratic drag", "floor of time", "saturation"}
+"""By day: each kind of switch that C evaluates; the others are of these."""
+
+
+@pytest.fixture(scope="module", params=marked(FORCES, repeating=FORCES.keys() - SIGNS_AND_SIDES))
 def reference(request):
     model, *_ = particle(0.25, 0.0, FORCES[request.param])
     model.experiment(stop=1.0, step=0.05, tolerance=1e-9)
@@ -200,8 +204,8 @@ def test_motions_and_events_agree(reference, monkeypatch):
 
 @pytest.mark.parametrize(
     ("make_model", "most_held"),
-    [(pressed_against_a_stop, 1), (caught, 1), (rubbing_at_a_stop, 2),
-     *by_night((docked, 2), (hooked_on_the_ground, 2)), (docked_on_the_ground, 2),
+    [(caught, 1), (rubbing_at_a_stop, 2),
+     *by_night((pressed_against_a_stop, 1), (docked, 2), (hooked_on_the_ground, 2)), (docked_on_the_ground, 2),
      *by_night((RIGHT["two_latches_that_hold_one_motion"], 2))],
 )  # fmt: skip
 def test_contacts_and_latches_agree(make_model, most_held, monkeypatch):
@@ -252,13 +256,13 @@ def draw_modes(numeric, random):
     return x, SwitchModes(values, np.zeros(len(numeric.frozen.events)))
 
 
-@pytest.mark.parametrize("make", [rubbing_at_a_stop, pulled_blocks_at_a_stop, rubbing_in_a_corner])
+@pytest.mark.parametrize("make", [*by_night(rubbing_at_a_stop), pulled_blocks_at_a_stop, rubbing_in_a_corner])
 def test_friction_beside_contacts_agrees_at_random_states(make):
     """Where several frictions and a contact hold one motion Python shares it."""
     reference = reference_of(make())
     numeric, random = reference.numeric, np.random.default_rng(0)
     prepared, shared = numeric.prepare(reference.experiment.parameters), 0
-    for _ in range(200):
+    for _ in range(80):
         x, modes = draw_modes(numeric, random)
         compiled = numeric.set_modes_in_c(x, [], prepared, modes)
         found, margins = compiled.find_holding_values(0.3, x), compiled.compute_margins(0.3, x)
@@ -272,7 +276,7 @@ def test_friction_beside_contacts_agrees_at_random_states(make):
             wanted_margins = numeric.margins(0.3, x, [], prepared, modes)
         assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
         assert margins == pytest.approx(wanted_margins, rel=1e-12, abs=1e-12)
-    assert shared < 50
+    assert shared < 20
     assert (shared > 0) == (make is rubbing_in_a_corner)
 
 
@@ -296,13 +300,15 @@ def settle_in_both(reference, seed):
     return found, (x, modes.values, modes.past_conditions)
 
 
-@pytest.fixture(scope="module", params=[pulled_blocks, arm, thrown, rubbing_at_a_stop, pulled_blocks_at_a_stop])
+SETTLED = [arm, thrown, pulled_blocks_at_a_stop, *by_night(pulled_blocks, rubbing_at_a_stop)]
+
+
+@pytest.fixture(scope="module", params=SETTLED)
 def settled(request):
     return reference_of(request.param())
 
 
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=100, deadline=None)
 def test_settling_agrees_at_random_states(settled, seed):
     found, wanted = settle_in_both(settled, seed)
     assert (found is None) == (wanted is None)
@@ -369,7 +375,8 @@ def bounces():
 
 
 @pytest.mark.parametrize(
-    "make", [sampled, relay, bounces, dropped, thrown, pulled_blocks, rubbing_at_a_stop, pulled_blocks_at_a_stop]
+    "make",
+    [sampled, relay, bounces, thrown, pulled_blocks_at_a_stop, *by_night(dropped, pulled_blocks, rubbing_at_a_stop)],
 )
 def test_events_that_are_settled_in_c_agree(make, monkeypatch):
     model = make()

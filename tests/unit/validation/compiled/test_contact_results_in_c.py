@@ -11,6 +11,7 @@ import sympy.physics.mechanics as me
 from event_models import reference_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from representatives import marked
 
 from mb2fmu import Impact, Model, Parts
 from mb2fmu.errors import ValidationError
@@ -75,7 +76,7 @@ REDUNDANT = {
 """Blocks with feet that stick together: what each bears is not determined."""
 
 
-@pytest.fixture(scope="module", params=DETERMINED)
+@pytest.fixture(scope="module", params=marked(DETERMINED, repeating=["smooth, Newton, at once"]))
 def determined(request):
     arguments, options = DETERMINED[request.param]
     return reference_of(block(*arguments, **options))
@@ -124,7 +125,6 @@ def find_both_results(reference, seed, *, hit, change):
 
 
 @given(seed=st.integers(0, 100_000), hit=st.booleans(), change=st.booleans())
-@settings(max_examples=100, deadline=None)
 def test_results_agree_at_random_states(determined, seed, hit, change):
     both = find_both_results(determined, seed, hit=hit, change=change)
     assume(both is not None)
@@ -147,7 +147,7 @@ def test_motion_agrees_where_impulses_are_not_determined(name):
     arguments, options = REDUNDANT[name]
     reference = reference_of(block(*arguments, **options))
     compared = same = 0
-    for seed in range(200):
+    for seed in range(100):
         both = find_both_results(reference, seed, hit=bool(seed % 3), change=seed % 3 < 2)
         if both is None:
             continue
@@ -158,12 +158,12 @@ def test_motion_agrees_where_impulses_are_not_determined(name):
             same += found == pytest.approx(wanted, rel=1e-11, abs=1e-11)
             if name == "Newton":
                 assert found[-6:] == pytest.approx(wanted[-6:], rel=1e-11, abs=1e-11)  # the jumps of speeds
-    assert compared > 100
+    assert compared > 50
     assert same >= 0.97 * compared
 
 
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20)
 def test_holding_forces_and_margins_agree_at_random_states(determined, seed):
     numeric, (x, modes) = determined.numeric, draw_state(determined.numeric, np.random.default_rng(seed))
     prepared = numeric.prepare(determined.experiment.parameters)

@@ -121,7 +121,7 @@ def test_long_chains_alone_are_solved_so(monkeypatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(compiled_check_tables, "find_articulated_tree", kept)
-    monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", 8)
-    for n in (7, 8):
+    monkeypatch.setattr(link_tree, "MIN_SPEEDS_FOR_TREE", 4)
+    for n in (3, 4):
         assert difference(mechanism_of(chain(n))) < 1e-11
     assert [tree is None for tree in made] == [True, False]

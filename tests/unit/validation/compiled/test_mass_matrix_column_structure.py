@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from compiled_reference import largest_difference
 from mechanisms import closed_mechanism_of
+from representatives import by_night
 from unit.robots.robot_texts import joint, link, robot
 
 from mb2fmu.mechanics.formulations import form_equations_except_dynamics
@@ -68,7 +69,7 @@ def test_all_but_the_speed_of_two_joints_move_one_rigid_whole(tree: Mechanism, m
     assert largest_difference(numeric, tree, count=6, seed=3) < 1e-13
 
 
-@pytest.mark.parametrize("fault", ["no moment", "a step of the path left out"])
+@pytest.mark.parametrize("fault", ["no moment", *by_night("a step of the path left out")])
 def test_a_wrong_resultant_is_noticed(tree: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     stem_of, composites_of = MassMatrixColumnStructure._find_turning_branch, MassMatrixColumnStructure._composites
 
@@ -105,7 +106,7 @@ def test_particles_of_flexible_bodies_are_moved_as_groups(
     assert largest_difference(numeric, flexible_arm, count=6, seed=3) < 1e-11
 
 
-@pytest.mark.parametrize("fault", ["a particle left out", "a group of a column left out"])
+@pytest.mark.parametrize("fault", [*by_night("a particle left out"), "a group of a column left out"])
 def test_a_wrong_group_of_particles_is_noticed(
     flexible_arm: Mechanism, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 import sympy as sm
+from event_models import particle
 from planted import touch_reading
 from planted.fault import Subject
 from representatives import by_night
 from strangers import quaternion_with_a_dependent_rate
 
-from mb2fmu import pipeline
+from mb2fmu import Impact, Latch, pipeline
 from mb2fmu.mechanics.mechanism.records.output_and_joint_records import ExpressionOutput
 from mb2fmu.model.supported_functions import StickingSign
 from mb2fmu.pipeline.derivation.model_derivation import load_model_and_mechanism
@@ -28,11 +29,23 @@ def said(checked, mechanism):
     return [*check_event_import(made, checked), check_imported_declarations(checked, mechanism)]
 
 
+def caught_between_stops():
+    """A mass that a stop throws back and a hook catches: a contact and a latch in one small model."""
+    model, x, _ = particle(0.0, 1.0, lambda x, v: -20 * x - v)
+    model.add(Impact("stop", sm.Rational(1, 10) - x, restitution=0.4, rest_below=0.05))
+    model.add(Latch("hook", x + sm.Rational(1, 5), close=x < -sm.Rational(1, 10), open=x > 0, within=None))
+    return model
+
+
+def loaded(name):
+    """A model of this file, or of the project."""
+    return caught_between_stops() if name == "caught_between_stops" else pipeline.load(MODELS / f"{name}.py")
+
+
 def first_of_each_kind(name):
     """The right reading, and one fault of each kind."""
-    path = MODELS / f"{name}.py"
-    checked, mechanism = load_model_and_mechanism(path, None, StageStopwatch(None))
-    subject = Subject(name, lambda: pipeline.load(path))
+    checked, mechanism = load_model_and_mechanism(loaded(name), None, StageStopwatch(None))
+    subject = Subject(name, lambda: loaded(name))
     subject.__dict__["read"] = mechanism  # no unit is needed
     kinds = {}
     for mutant in touch_reading.mutants(subject):
@@ -57,14 +70,20 @@ def test_the_rate_of_a_quaternions_length_is_no_speed():
     assert check_imported_declarations(checked, mechanism).verdict == "passed"
 
 
+CONTACT_AND_LATCH = {"gap of a contact", "rate of a gap", "restitution", "row of a latch", "condition of a latch"}
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("bouncing_ball", {"what an event sets", "condition of an event", "value as read", "unit as read"}),
         ("sampled_cart_pole", {"what an event sets", "condition of an event", "signal as read"}),
         ("rolling_disc", {"request of position", "request of multiplier", "unit as read"}),
-        ("gripper", {"gap of a contact", "rate of a gap", "restitution", "row of a latch", "condition of a latch"}),
-        *by_night(("slider_crank_clearance", {"friction of a contact", "slip of a contact"})),
+        ("caught_between_stops", CONTACT_AND_LATCH),
+        *by_night(
+            ("gripper", CONTACT_AND_LATCH),
+            ("slider_crank_clearance", {"friction of a contact", "slip of a contact"}),
+        ),
     ],
 )
 def test_faults_of_reading_are_found(name, expected):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from finite_elements import box_model
@@ -18,9 +20,12 @@ from mb2fmu.visualization.scene.scene_rotation_quaternions import rotate_vector
 STATES = np.array([[0.3, 0.02, -0.01, 0.005, 0.0, 0.0, 0.0, 0.0], [1.2, -0.03, 0.02, 0.01, 0.0, 0.0, 0.0, 0.0]])
 
 
+bricks = cache(box_model)
+
+
 def box() -> tuple[FlexibleBody, np.ndarray]:
     """A body of bricks, and the triangles of its end."""
-    K, M, nodes = box_model((1.0, 0.1, 0.05), (4, 1, 1))
+    K, M, nodes = bricks((1.0, 0.1, 0.05), (4, 1, 1))
     root, tip = (np.flatnonzero(nodes[:, 0] == x) for x in (0.0, 1.0))
     body = FlexibleBody.from_finite_elements("box", K=K, M=M, nodes=nodes, interfaces={"root": root}, modes=3)
     return body, np.array([tip[[0, 1, 3]], tip[[0, 3, 2]]])

@@ -10,6 +10,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from mechanisms import Numeric, cart_with_pathways, mechanism_of, moving_pivot, random_states, sympy_rolling_disc
+from representatives import by_night
 
 from mb2fmu import Model, visualization
 from mb2fmu.errors import FormulationError, MechanismError, ModelError, PackageError
@@ -22,7 +23,7 @@ from mb2fmu.visualization.scene.scene_rotation_quaternions import quaternion_mat
 
 
 @pytest.mark.parametrize("build", [cart_with_pathways, moving_pivot, sympy_rolling_disc])
-@pytest.mark.parametrize("method", ["kane", "tmt"])
+@pytest.mark.parametrize("method", [*by_night("kane"), "tmt"])
 def test_points_and_rotations_are_those_of_the_mechanism(build, method):
     """Against Newton and Euler's kinematics in NumPy, which know nothing of Program."""
     mechanism = mechanism_of(build())
