@@ -144,7 +144,8 @@ def main() -> None:
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # 1,000 are less than the expressions of one mechanism
-    gc.set_threshold(50_000, 20, 20)  # SymPy's objects stay: looking through them for cycles is 6 % of a run
+    # SymPy's objects stay, and each look for cycles goes through some 100,000: with 50,000 it is 2 % of a run.
+    gc.set_threshold(500_000, 20, 20)
     atexit.register(_freeze_objects_at_exit)
     sys.meta_path.insert(0, DeferredPackageFinder("sympy.physics"))  # whose units no command uses
     for stream in (sys.stdout, sys.stderr):

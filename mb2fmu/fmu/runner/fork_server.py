@@ -26,8 +26,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mb2fmu.fmu.runner.fmu_run_process import run_fmu_process_request
-
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
 _PR_SET_PDEATHSIG = 1
@@ -127,8 +125,10 @@ def _enter_request_folder(request: dict[str, Any]) -> None:
 
 def _run_fork_server() -> None:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
-    gc.freeze()  # what is imported stays: no fork looks through it for cycles
-    gc.set_threshold(50_000, 20, 20)  # nor often through what it imports itself, which stays too
+    gc.set_threshold(50_000, 20, 20)  # what is imported stays: nobody looks through it often for cycles
+    from mb2fmu.fmu.runner.fmu_run_process import run_fmu_process_request
+
+    gc.freeze()  # nor any fork
     atexit.register(gc.freeze)  # nor at its end, where the system takes back all memory
     request = _ForkServer().serve()
     if request is not None:
