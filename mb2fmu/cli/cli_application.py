@@ -38,6 +38,7 @@ from mb2fmu.cli.command_options import (
     print_unit_contradictions,
     print_unless_quiet,
     set_option,
+    start_fmu_run_server,
     verbose_option,
     write_json_result,
 )
@@ -140,7 +141,7 @@ def _freeze_objects_at_exit() -> None:
 
 def main() -> None:
     """Runs the command line and ends the process."""
-    session: dict[str, Any] = {}
+    session: dict[str, Any] = {"is_whole_process": True}
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # 1,000 are less than the expressions of one mechanism
@@ -294,6 +295,7 @@ def run(
       mb2fmu run cart_pole --at m=0.2 --at 'theta=30 deg'
       mb2fmu run n_link_pendulum --set n=4 --method tmt -o out/four
     """
+    start_fmu_run_server()
     from mb2fmu import pipeline
 
     with StageProgressDisplay(options["platforms"]) as progress:
