@@ -139,9 +139,9 @@ def _freeze_objects_at_exit() -> None:
         gc.freeze()
 
 
-def main() -> None:
-    """Runs the command line and ends the process."""
-    session: dict[str, Any] = {"is_whole_process": True}
+def main(*, is_whole_process: bool) -> None:
+    """Runs the command line and ends the process; the argument as of ``mb2fmu.cli.main``."""
+    session: dict[str, Any] = {"is_whole_process": is_whole_process}
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # 1,000 are less than the expressions of one mechanism
