@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import fnmatch
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -165,6 +164,8 @@ def read_audit_policy(path: Path | None, baseline: Path | None, today: dt.date |
     path = path or (Path(POLICY_FILE) if Path(POLICY_FILE).is_file() else None)
     if path is None:
         return AuditPolicy(baseline=fingerprints, today=today)
+    import tomllib  # most runs have no policy
+
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from mb2fmu.audit.audit_policy import NO_POLICY, AuditPolicy
 from mb2fmu.audit.audit_result import AuditResult
 from mb2fmu.audit.behaviour.fixture.trial_registry import MEMORY_RULE, VALGRIND_TITLE
-from mb2fmu.audit.behaviour.instance.compiled_model_exchange_stages import compile_model_exchange_stages
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import compile_model_exchange_stages
 from mb2fmu.audit.behaviour.instance.wine_and_valgrind_hosts import FmuHostProgram, make_valgrind_host, make_wine_host
 from mb2fmu.audit.behaviour.runner.supervised_trial_runs import (
     SupervisedTrialsOptions,

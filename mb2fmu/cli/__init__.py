@@ -23,11 +23,15 @@ __all__ = ["commands", "main"]
 __getattr__ = import_on_first_use(__name__, {"cli_application": "commands"})
 
 
-def main() -> None:
-    """Runs the command line and ends the process, by Ctrl-C also while the commands are imported."""
+def main(*, is_whole_process: bool = False) -> None:
+    """Runs the command line and ends the process, by Ctrl-C also while the commands are imported.
+
+    Args:
+        is_whole_process: Nobody goes on behind the end of this function: forks of the process may end by it.
+    """
     try:
         from mb2fmu.cli import cli_application
     except KeyboardInterrupt:
         sys.stderr.write("mb2fmu: interrupted\n")
         sys.exit(130)
-    cli_application.main()
+    cli_application.main(is_whole_process=is_whole_process)

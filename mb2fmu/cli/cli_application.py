@@ -37,6 +37,7 @@ from mb2fmu.cli.command_options import (
     print_unit_contradictions,
     print_unless_quiet,
     set_option,
+    start_fmu_run_server,
     verbose_option,
     write_json_result,
 )
@@ -138,13 +139,14 @@ def _freeze_objects_at_exit() -> None:
         gc.freeze()
 
 
-def main() -> None:
-    """Runs the command line and ends the process."""
-    session: dict[str, Any] = {}
+def main(*, is_whole_process: bool) -> None:
+    """Runs the command line and ends the process; the argument as of ``mb2fmu.cli.main``."""
+    session: dict[str, Any] = {"is_whole_process": is_whole_process}
     # Matrices here have some hundred rows at most: more threads would wait for each other longer than they work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")  # 1,000 are less than the expressions of one mechanism
-    gc.set_threshold(50_000, 20, 20)  # SymPy's objects stay: looking through them for cycles is 6 % of a run
+    # SymPy's objects stay, and each look for cycles goes through some 100,000: with 50,000 it is 2 % of a run.
+    gc.set_threshold(500_000, 20, 20)
     atexit.register(_freeze_objects_at_exit)
     sys.meta_path.insert(0, DeferredPackageFinder("sympy.physics"))  # whose units no command uses
     for stream in (sys.stdout, sys.stderr):
@@ -293,6 +295,7 @@ def run(
       mb2fmu run cart_pole --at m=0.2 --at 'theta=30 deg'
       mb2fmu run n_link_pendulum --set n=4 --method tmt -o out/four
     """
+    start_fmu_run_server()
     from mb2fmu import pipeline
 
     with StageProgressDisplay(options["platforms"]) as progress:

@@ -28,6 +28,17 @@ def _disable_progress(ctx: click.Context, _parameter: click.Parameter, value: bo
     ctx.ensure_object(dict)["quiet"] = value
 
 
+def start_fmu_run_server() -> None:
+    """Start the server of the processes that run FMUs, before anything large is imported.
+
+    Only where the command is all that the process does: not in tests and programs that call a command as a function.
+    """
+    if click.get_current_context().ensure_object(dict).get("is_whole_process"):
+        from mb2fmu.validation.runs.fmu_process_start import fork_server_early
+
+        fork_server_early()
+
+
 def is_quiet_option_given() -> bool:
     """Return whether ``--quiet`` was given to the command that runs."""
     context = click.get_current_context(silent=True)

@@ -14,6 +14,7 @@ from mb2fmu.cli.command_options import (
     combine_click_options,
     load_model_with_values,
     set_option,
+    start_fmu_run_server,
     verbose_option,
 )
 from mb2fmu.cli.stage_progress_display import StageProgressDisplay
@@ -134,6 +135,7 @@ def validate(
     of_tables = bool(data or points)
     if (tolerances or step is not None) and not of_tables:
         raise click.UsageError("--tolerance and --step are of --data and --points: the validation has its own bounds")
+    start_fmu_run_server()
     from mb2fmu import pipeline
 
     settings = _form_data_run_settings(tolerances, starts if of_tables else (), step)

@@ -9,9 +9,7 @@ Sparse Matrices, 2nd ed. 2017, ch. 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Collection, Iterable, Sequence
 
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, ScalarizedLinearSystem
@@ -329,30 +327,48 @@ def _find_triangular_blocks(
     order, unknowns = sorted(rows), sorted(columns)
     if all(columns <= entries[row] for row in order):
         return [(order, unknowns)]
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
-
-    place = {j: k for k, j in enumerate(unknowns)}
-    n = len(order)
-    filled = np.zeros((n, n), dtype=np.int8)
-    for i, row in enumerate(order):
-        filled[i, [place[j] for j in entries[row] & columns]] = 1
-    shape = csr_array(filled)
-    holder = maximum_bipartite_matching(shape, perm_type="row")  # column → the row that is solved for it
-    if (holder < 0).any():
+    holder = _match_rows_to_columns([entries[row] & columns for row in order])
+    if holder is None:
         return [(order, unknowns)]
-    label = connected_components(csr_array(filled[holder]), connection="strong")[1]
-    members: dict[int, list[int]] = {}
-    for column in range(n):
-        members.setdefault(int(label[column]), []).append(column)
-    needs = {
-        part: {int(label[place[j]]) for c in inside for j in entries[order[holder[c]]] & columns} - {part}
-        for part, inside in members.items()
-    }
-    done: list[int] = []
-    while len(done) < len(members):
-        done.append(next(part for part in members if part not in done and needs[part] <= set(done)))
-    return [(sorted(order[holder[c]] for c in members[part]), [unknowns[c] for c in members[part]]) for part in done]
+    places = {column: 1 << k for k, column in enumerate(unknowns)}  # sets of columns, one bit each
+    needed = [sum(places[other] for other in entries[order[holder[column]]] & columns) for column in unknowns]
+    for k in range(len(unknowns)):  # what a column needs needs others (Warshall, A theorem on Boolean matrices, 1962)
+        needed = [mask | needed[k] if mask >> k & 1 else mask for mask in needed]
+    members: dict[int, list[int]] = {}  # columns that need each other need the same
+    for column, mask in zip(unknowns, needed, strict=True):
+        members.setdefault(mask, []).append(column)
+    blocks, done = [], 0
+    while members:
+        mask = next(m for m, part in members.items() if not m & ~done & ~sum(map(places.__getitem__, part)))
+        done, part = done | mask, members.pop(mask)
+        blocks.append((sorted(order[holder[column]] for column in part), part))
+    return blocks
+
+
+def _match_rows_to_columns(entries: Sequence[Collection[int]]) -> dict[int, int] | None:
+    """Return column → a row with an entry in it, each row once; None if the matrix is singular by its structure.
+
+    Each row takes a free column, or one whose row can take another (Kuhn, The Hungarian method, 1955).
+    """
+    holder: dict[int, int] = {}
+    held: dict[int, int] = {}
+    for start in range(len(entries)):
+        reached_from: dict[int, int] = {}
+        waiting, free = [start], -1
+        while waiting and free < 0:
+            row = waiting.pop()
+            for column in sorted(set(entries[row]) - reached_from.keys()):
+                reached_from[column] = row
+                if column not in holder:
+                    free = column
+                    break
+                waiting.append(holder[column])
+        if free < 0:
+            return None
+        while free >= 0:  # along the path back, each row leaves its column to the one before
+            row = reached_from[free]
+            holder[free], held[row], free = row, free, held.get(row, -1)
+    return holder
 
 
 def _find_single_entry(entries: list[set[int]], rows: set[int], columns: set[int]) -> tuple[int, int, bool] | None:

@@ -1,4 +1,4 @@
-"""Fork a process for each run from one that has imported fmpy: ``python fork_server.py`` (Linux).
+"""Fork a process for each run from one that has imported fmpy: ``python fork_server.py``, or a fork itself (Linux).
 
 Importing fmpy and NumPy takes longer than most runs. Each line of standard input is JSON, one of
 
@@ -21,12 +21,11 @@ import os
 import select
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-from mb2fmu.fmu.runner.fmu_run_process import run_fmu_process_request
+from typing import Any, NoReturn
 
 IDLE_TIME_S = 120.0
 """Time without requests and processes after which the server ends, in s."""
@@ -125,16 +124,42 @@ def _enter_request_folder(request: dict[str, Any]) -> None:
         os.close(file)
 
 
-def _run_fork_server() -> None:
+def _run_fork_server() -> NoReturn:
     """Serve; a forked process works on its request and ends as any process does, with all that runs at an exit."""
-    gc.freeze()  # what is imported stays: no fork looks through it for cycles
-    gc.set_threshold(50_000, 20, 20)  # nor often through what it imports itself, which stays too
+    gc.set_threshold(50_000, 20, 20)  # what is imported stays: nobody looks through it often for cycles
+    from mb2fmu.fmu.runner.fmu_run_process import run_fmu_process_request
+
+    gc.freeze()  # nor any fork
     atexit.register(gc.freeze)  # nor at its end, where the system takes back all memory
     request = _ForkServer().serve()
     if request is not None:
         _enter_request_folder(request)
         run_fmu_process_request(Path(request["request"]))
     sys.exit(0)
+
+
+def serve_as_fork(requests: tuple[int, int], answers: tuple[int, int]) -> NoReturn:
+    """Serve in a fork of the client, and end as the script does; what the client has set for itself is undone.
+
+    Args:
+        requests: Pipe, both ends, that becomes the standard input.
+        answers: Pipe that becomes the standard output.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    sys.excepthook = sys.__excepthook__
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the folder of the client's script, or where it works
+    no_output = os.open(os.devnull, os.O_WRONLY)
+    for descriptor, target in ((requests[0], 0), (answers[1], 1), (no_output, 2)):
+        os.dup2(descriptor, target)
+    for descriptor in (*requests, *answers, no_output):
+        os.close(descriptor)
+    try:
+        _run_fork_server()
+    except Exception:  # noqa: BLE001  of a run: the client's commands would report it as theirs
+        traceback.print_exc()
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ Treatment = Literal["attractor", "explicit", "partition", "multipliers"]
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MotionVariables:
     """Symbols of the equations, and the choice of the states.
 
@@ -222,7 +222,7 @@ class MotionVariables:
     start: tuple[SymbolStartKind, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MotionConstraints:
     """Constraints, and how they are treated.
 
@@ -261,7 +261,7 @@ class MotionConstraints:
     row_lengths: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MotionDynamics:
     """Kinematics and dynamics, with the intermediates that they use.
 

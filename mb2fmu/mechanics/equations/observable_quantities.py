@@ -109,7 +109,7 @@ def select_diagnostic_outputs(outputs: Sequence[OutputExpression]) -> tuple[tupl
     return tuple((o.name, o.expression) for o in outputs if o.expression in DIAGNOSTIC_SYMBOLS.all)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MotionObservables:
     """Quantities computed from the motion.
 

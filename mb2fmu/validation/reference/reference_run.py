@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import DIAGNOSTIC_SYMBOLS, EquationsOfMotion
@@ -630,7 +630,7 @@ def _describe_provenance(
         "versions": {
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "scipy": scipy.__version__,
+            "scipy": version("scipy"),
             "sympy": sm.__version__,
         },
     }

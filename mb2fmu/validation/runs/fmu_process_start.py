@@ -1,7 +1,8 @@
 """Start the processes that run FMUs by fmpy: forks of a server that has imported it, or new ones.
 
 The server (:mod:`mb2fmu.fmu.runner.fork_server`, on Linux) is started with the first run and ends with this process. A
-run whose server is not there, or has just ended, has a new process.
+run whose server is not there, or has just ended, has a new process. A command forks the server at its beginning, which
+takes a third of what an interpreter takes that starts and imports NumPy anew.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import atexit
 import functools
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -22,6 +25,7 @@ from pathlib import Path
 
 from mb2fmu.errors import ToolError
 from mb2fmu.fmu import runner, toolchain
+from mb2fmu.fmu.runner import fork_server
 from mb2fmu.temporary_files import make_temporary_folder
 
 CAN_FORK = sys.platform == "linux"
@@ -29,6 +33,7 @@ CAN_FORK = sys.platform == "linux"
 
 REQUEST_FILE = "request.json"
 _END_TIME_LIMIT_S = 5.0
+_POLL_INTERVAL_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +55,64 @@ class _ForkServerEndedError(Exception):
     """The server ended before the process of a run did."""
 
 
+class _ForkedServerProcess:
+    """A server that is a fork of this process, with as much of ``subprocess.Popen`` as its client uses."""
+
+    def __init__(self) -> None:
+        import numpy  # noqa: F401, ICN001  the fork has it from here, and this process needs it soon
+
+        requests, answers = os.pipe(), os.pipe()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # what waits there would be written twice
+        self.pid = os.fork()
+        if self.pid == 0:
+            fork_server.serve_as_fork(requests, answers)
+        os.close(requests[0])
+        os.close(answers[1])
+        self.stdin, self.stdout = os.fdopen(requests[1], "wb"), os.fdopen(answers[0], "rb")
+        self._exit_code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while it runs."""
+        if self._exit_code is None:
+            with suppress(ChildProcessError):  # another thread asks just now
+                ended_process_id, status = os.waitpid(self.pid, os.WNOHANG)
+                if ended_process_id:
+                    self._exit_code = os.waitstatus_to_exitcode(status)
+        return self._exit_code
+
+    def wait(self, timeout: float = float("inf")) -> int:
+        """Return the exit code once it has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: If that takes longer, in s.
+        """
+        deadline = time.monotonic() + timeout
+        while (exit_code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("the server", timeout)
+            time.sleep(_POLL_INTERVAL_S)
+        return exit_code
+
+    def kill(self) -> None:
+        """Kill it if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _start_server_interpreter() -> subprocess.Popen[bytes]:
+    """Return a server that is a new interpreter."""
+    return subprocess.Popen(  # noqa: S603  our own interpreter and server
+        [sys.executable, "-P", _script("fork_server")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
 class _ForkServerClient:
     """A server's process, and the runs that it was requested."""
 
-    def __init__(self) -> None:
-        command = [sys.executable, "-P", _script("fork_server")]
-        self._process = subprocess.Popen(  # noqa: S603  our own interpreter and server
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+    def __init__(self, process: _ForkedServerProcess | None = None) -> None:
+        self._process = process or _start_server_interpreter()
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._codes: dict[int, Future[int]] = {}
@@ -149,6 +204,17 @@ def _find_server() -> _ForkServerClient:
                 atexit.unregister(ended_server.end)
             slot[:] = [_ForkServerClient()]
         return slot[0]
+
+
+def fork_server_early() -> None:
+    """Start the server of this process as its fork; nothing where that is impossible.
+
+    For commands only: the fork ends by an exception that leaves all that the caller does. It is early while this
+    process has one thread, and has not imported what no run of an FMU needs.
+    """
+    with _start_lock:
+        if CAN_FORK and threading.active_count() == 1 and not _server_slot():
+            _server_slot().append(_ForkServerClient(_ForkedServerProcess()))
 
 
 def compile_cvode_callbacks(folder: Path) -> str | None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
@@ -13,6 +14,7 @@ from mb2fmu.errors import Fault, ToolError, make_tool_failure_fault
 PLAIN_LINKER_FLAGS = ("-nostdlib", "-lc")
 """The system's C library without zig's own, which it would build the first time, for half a minute."""
 
+_STAGES_SOURCE = Path(__file__).parent / "compiled_stages" / "runge_kutta_stages.c"
 _SETUP_TIME_LIMIT = 300.0
 """For one command, in s."""
 
@@ -74,6 +76,20 @@ def compile_cached_c_file(
                 )
             new.replace(compiled)
     return compiled
+
+
+def compile_model_exchange_stages() -> Path | None:
+    """Return the library of :mod:`compiled_model_exchange_stages`; None if it cannot be compiled, or not kept.
+
+    None on Windows, where zig builds that system's own libraries first, for minutes.
+    """
+    if os.name != "posix":
+        return None
+    with suppress(ToolError, OSError):
+        return compile_cached_c_file(
+            _STAGES_SOURCE, "native", ("-O2", "-ffp-contract=off", "-fPIC"), ".so", ("-shared", *PLAIN_LINKER_FLAGS)
+        )
+    return None
 
 
 def run_setup_command(command: Sequence[str], variables: dict[str, str], failure: str, remedy: str) -> None:

@@ -7,20 +7,14 @@ where each call needs something of Python (an FMU in another process, floating-p
 from __future__ import annotations
 
 import ctypes as c
-import os
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mb2fmu.audit.behaviour.instance.auditor_build_cache import PLAIN_LINKER_FLAGS, compile_cached_c_file
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import GUARD_ELEMENTS, RefusedCallError
-from mb2fmu.errors import ToolError
 
 if TYPE_CHECKING:
     from mb2fmu.audit.behaviour.instance.fmu_instance import FmuInstance
 
-_SOURCE = Path(__file__).parent / "compiled_stages" / "runge_kutta_stages.c"
 _NAME_BYTES = 96
 
 
@@ -38,20 +32,6 @@ class _FmuFunctionsStruct(c.Structure):
         ("n_states", c.c_size_t),
         ("given", c.c_void_p),
     )
-
-
-def compile_model_exchange_stages() -> Path | None:
-    """Return the compiled library; None if it cannot be compiled, or not kept.
-
-    None on Windows, where zig builds that system's own libraries first, for minutes.
-    """
-    if os.name != "posix":
-        return None
-    with suppress(ToolError, OSError):
-        return compile_cached_c_file(
-            _SOURCE, "native", ("-O2", "-ffp-contract=off", "-fPIC"), ".so", ("-shared", *PLAIN_LINKER_FLAGS)
-        )
-    return None
 
 
 class CompiledRungeKuttaStages:

@@ -21,11 +21,12 @@ from mb2fmu.audit.behaviour.instance.auditor_build_cache import (
     make_cache_folder,
     run_setup_command,
 )
-from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
 from mb2fmu.errors import Fault, ToolError
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
+
+    from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
 
 HOST_SOURCE = Path(__file__).parent / "remote_host" / "remote_host.c"
 IN_PROCESS, WINE, VALGRIND = "here", "wine", "valgrind"
@@ -171,6 +172,8 @@ def load_remote_library(host_values: dict[str, Any], root: Path, path: Path) -> 
 
 def _start_host(remote_host: FmuHostProgram, auditor_folder: Path, path: Path) -> RemoteFmuLibrary:
     """Return a library in a host that is started for it."""
+    from mb2fmu.audit.behaviour.instance.remote_library import RemoteFmuLibrary
+
     if remote_host.name == VALGRIND:
         command = [
             remote_host.launcher,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import sympy as sm
 
-from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import FrameMotion, MechanismEvaluator
+from mb2fmu.mechanics.mechanism.numeric.numeric_mechanism_evaluation import MechanismEvaluator
 from mb2fmu.mechanics.mechanism.numeric.random_states import (
     RandomStateSample,
     append_auxiliary_speeds,
@@ -134,31 +134,31 @@ class ConservedQuantities:
         A term is the contribution of one speed to one body: for a falling body whose speeds are along its own axes, the
         contributions along the ground's axes cancel, but their errors do not.
         """
-        n, (points, frames) = len(self.mechanism.u), self._numeric.stack_body_motions()
-        masses, inertias = self._evaluate_masses(parameters, frames)
-        J, W = points.partials[:, :, :n], frames.partials[:, :, :n]
-        momenta, spins = masses * points.velocity, (inertias @ frames.omega[:, :, None])[:, :, 0]
+        n = len(self.mechanism.u)
+        (position, velocity, J), (rotation, omega, W) = self._numeric.stack_body_velocities()
+        masses, inertias = self._evaluate_masses(parameters, rotation)
+        J, W = J[:, :, :n], W[:, :, :n]
+        momenta, spins = masses * velocity, (inertias @ omega[:, :, None])[:, :, 0]
         values, sizes = np.full((2, 6), np.nan)
         if with_components:
-            momentum_sizes = masses * _term_sizes(points.velocity, J, u)
+            momentum_sizes = masses * _term_sizes(velocity, J, u)
             values[:3], sizes[:3] = momenta.sum(axis=0), momentum_sizes.sum(axis=0)
         if with_components and self._is_located:
-            spin_sizes = (np.abs(inertias) @ _term_sizes(frames.omega, W, u)[:, :, None])[:, :, 0]
-            values[3:] = (np.cross(points.position, momenta) + spins).sum(axis=0)
-            sizes[3:] = (_moment_sizes(np.abs(points.position), momentum_sizes) + spin_sizes).sum(axis=0)
+            spin_sizes = (np.abs(inertias) @ _term_sizes(omega, W, u)[:, :, None])[:, :, 0]
+            values[3:] = (np.cross(position, momenta) + spins).sum(axis=0)
+            sizes[3:] = (_moment_sizes(np.abs(position), momentum_sizes) + spin_sizes).sum(axis=0)
         by_speed = (np.einsum("bi,bij->bj", part, partials) for part, partials in ((momenta, J), (spins, W)))
         return values, sizes, np.concatenate(list(by_speed))
 
-    def _evaluate_masses(self, parameters: Floats, frames: FrameMotion) -> tuple[Floats, Floats]:
+    def _evaluate_masses(self, parameters: Floats, rotation: Floats) -> tuple[Floats, Floats]:
         """Return the bodies' masses, shape (n, 1), and inertias along the axes of N, shape (n, 3, 3).
 
         Args:
             parameters: Values of all parameters.
-            frames: Motion of the bodies' frames.
+            rotation: Of the bodies' frames, shape (n, 3, 3).
         """
         numbers = np.array(self._mass_function(*parameters), dtype=float).reshape(-1, 10)
-        R = frames.rotation
-        return numbers[:, :1], R @ numbers[:, 1:].reshape(-1, 3, 3) @ R.transpose(0, 2, 1)
+        return numbers[:, :1], rotation @ numbers[:, 1:].reshape(-1, 3, 3) @ rotation.transpose(0, 2, 1)
 
     # ------------------------------------------------------------------ search
 
@@ -212,12 +212,12 @@ class ConservedQuantities:
         matrix = np.block([[M[:n, :n], A.T], [A, np.zeros((len(A), len(A)))]])
         u_dot = np.linalg.lstsq(matrix, np.concatenate([f[:n], -gamma]), rcond=None)[0][:n]
         u_dot = append_auxiliary_speeds(m, u_dot)
-        points, frames = numeric.stack_body_motions()
-        masses, inertias = self._evaluate_masses(sample.parameters, frames)
-        forces = masses * (points.acceleration0 + points.partials @ u_dot)
-        alpha = frames.alpha0 + frames.partials @ u_dot
-        moments = (inertias @ np.stack([alpha, frames.omega], axis=2)).transpose(2, 0, 1)
-        moments = np.cross(points.position, forces) + moments[0] + np.cross(frames.omega, moments[1])
+        (position, _, J), (rotation, omega, W) = numeric.stack_body_velocities()
+        acceleration0, alpha0 = numeric.stack_body_accelerations()
+        masses, inertias = self._evaluate_masses(sample.parameters, rotation)
+        forces, alpha = masses * (acceleration0 + J @ u_dot), alpha0 + W @ u_dot
+        moments = (inertias @ np.stack([alpha, omega], axis=2)).transpose(2, 0, 1)
+        moments = np.cross(position, forces) + moments[0] + np.cross(omega, moments[1])
         rate_array = np.concatenate([forces, moments], axis=1)
         largest = np.max(np.abs(rate_array).reshape(-1, 2, 3), axis=(0, 2))
         return rate_array.sum(axis=0), np.repeat(np.maximum(largest, np.finfo(float).tiny), 3)

@@ -41,6 +41,8 @@ from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives impor
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
+_CROSS_PRODUCT_COLUMNS = np.array([[1, 2, 0, 2, 0, 1], [2, 0, 1, 1, 2, 0]], dtype=np.intp)
+"""Components of a and b in the products whose differences are those of a × b."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +152,8 @@ def _parents_first_order(parents: Sequence[int]) -> list[int]:
 
 def _cross_product_by_rows(a: Array, b: Array) -> Array:
     """Return a × b, row by row, shape (n, 3)."""
-    (a1, a2, a3), (b1, b2, b3) = a.T, b.T
-    return np.stack((a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1), axis=1)
+    products = a[:, _CROSS_PRODUCT_COLUMNS[0]] * b[:, _CROSS_PRODUCT_COLUMNS[1]]
+    return np.asarray(products[:, :3] - products[:, 3:])
 
 
 def _cross_product_matrices(rho: Array) -> Array:
@@ -224,7 +226,7 @@ class MechanismEvaluator:
         ] = {}
         self._known_pathways: dict[tuple[int, ...], tuple[float, float, list[Array]]] = {}
         self._compute_frame_motion()
-        for cached_name in ("frames", "points", "_point_arrays"):
+        for cached_name in ("frames", "points", "_point_arrays", "_alpha0", "_acceleration0"):
             self.__dict__.pop(cached_name, None)
 
     def kinematic_matrices(self) -> tuple[Array, Array]:
@@ -247,7 +249,7 @@ class MechanismEvaluator:
     def unconstrained_mass_and_forcing(self, constraint_forces: Sequence[float] = ()) -> tuple[Array, Array]:
         """Return M (n_u + n_aux square) and f of M u' = f, unconstrained, at the state of ``set``."""
         n, f = self._n_u, self.generalized_forces(constraint_forces)
-        _, _, partials, a0 = self._point_arrays
+        partials, a0 = self._point_arrays[2], self._acceleration0
         mass, J = self._values[self._masses][:, None, None], partials[self._masscenters]
         R, omega = self._rotation[self._rigid_frames], self._omega[self._rigid_frames]
         W, inertia = self._omega_partials[self._rigid_frames], R @ self._values[self._inertias] @ R.transpose(0, 2, 1)
@@ -306,7 +308,7 @@ class MechanismEvaluator:
 
     def momenta(self) -> Array:
         """Return dT/du of all speeds, auxiliary ones included: sum of m v · v_r + H · w_r."""
-        _, v, J, _ = self._point_arrays
+        _, v, J = self._point_arrays
         R, rigid_frames = self._rotation[self._rigid_frames], self._rigid_frames
         rotational_momentum = R @ (
             self._values[self._inertias] @ (R.transpose(0, 2, 1) @ self._omega[rigid_frames][:, :, None])
@@ -448,16 +450,21 @@ class MechanismEvaluator:
         return self._values[start : start + math.prod(shape)].reshape(shape)
 
     def _compute_frame_motion(self) -> None:
-        """Compute rotations from the parents, then angular velocities from the references, then accelerations."""
+        """Compute rotations from the parents, then angular velocities from the references."""
         local = self._values[self._rotation_positions]
         for i, parent in self._parents:
             local[i] = local[parent] @ local[i]
         self._rotation = local
-        terms = self._frame_terms.express_in_inertial_frame(self._values, local)
-        self._omega = self._frame_paths.sum(terms.vector)
-        self._omega_partials = self._frame_paths.sum(terms.partials)
+        self._rotated_frame_terms = self._frame_terms.express_in_inertial_frame(self._values, local)
+        self._omega = self._frame_paths.sum(self._rotated_frame_terms.vector)
+        self._omega_partials = self._frame_paths.sum(self._rotated_frame_terms.partials)
+
+    @cached_property
+    def _alpha0(self) -> Array:
+        """The angular acceleration of each frame at u' = 0: who asks for velocities alone does not need it."""
+        terms = self._rotated_frame_terms
         rotated = _cross_product_by_rows(self._omega[self._frame_terms.frames], terms.vector)
-        self._alpha0 = self._frame_paths.sum(terms.rate + rotated)
+        return self._frame_paths.sum(terms.rate + rotated)
 
     @cached_property
     def frames(self) -> list[FrameMotion]:
@@ -476,38 +483,49 @@ class MechanismEvaluator:
     @cached_property
     def points(self) -> list[PointMotion]:
         """The motion of each point."""
-        return [PointMotion(*motion) for motion in zip(*self._point_arrays, strict=True)]
+        motions = zip(*self._point_arrays, self._acceleration0, strict=True)
+        return [PointMotion(*motion) for motion in motions]
 
-    def stack_body_motions(self) -> tuple[PointMotion, FrameMotion]:
-        """Return the motion of all mass centres and of all bodies' frames, one body after the other in each array.
+    def stack_body_velocities(self) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+        """Return the motion of all mass centres and of all bodies' frames but for their accelerations.
 
-        A particle has the frame N.
+        Position, velocity and its partials of the mass centres; rotation, angular velocity and its partials of the
+        frames; one body after the other in each array. A particle has the frame N.
         """
-        motions = (self._rotation, self._omega, self._omega_partials, self._alpha0)
-        return (
-            PointMotion(*(array[self._masscenters] for array in self._point_arrays)),
-            FrameMotion(*(array[self._body_frames] for array in motions)),
+        position, velocity, partials = (array[self._masscenters] for array in self._point_arrays)
+        rotation, omega, omega_partials = (
+            array[self._body_frames] for array in (self._rotation, self._omega, self._omega_partials)
         )
+        return (position, velocity, partials), (rotation, omega, omega_partials)
+
+    def stack_body_accelerations(self) -> tuple[Array, Array]:
+        """Return accelerations of all mass centres, and angular accelerations of all bodies' frames, at u' = 0."""
+        return self._acceleration0[self._masscenters], self._alpha0[self._body_frames]
 
     @cached_property
-    def _point_arrays(self) -> tuple[Array, Array, Array, Array]:
-        """Compute position, velocity, partial velocities, acceleration: sums over terms from O or a given velocity."""
-        terms = self._point_terms.express_in_inertial_frame(self._values, self._rotation)
-        frames, is_position = self._point_terms.frames, self._is_position_term
-        omega, rho = self._omega[frames], terms.vector
-        transport_velocity = _cross_product_by_rows(omega, rho)
-        v = np.where(is_position, transport_velocity + terms.rate, rho)
-        inner_velocity = transport_velocity + 2 * terms.rate
+    def _point_arrays(self) -> tuple[Array, Array, Array]:
+        """Compute position, velocity and partial velocities: sums over terms from O or a given velocity."""
+        self._rotated_point_terms = self._point_terms.express_in_inertial_frame(self._values, self._rotation)
+        terms, frames, is_position = self._rotated_point_terms, self._point_terms.frames, self._is_position_term
+        self._transport_velocity = _cross_product_by_rows(self._omega[frames], terms.vector)
+        v = np.where(is_position, self._transport_velocity + terms.rate, terms.vector)
+        J = terms.partials + _cross_product_matrices(terms.vector * is_position) @ self._omega_partials[frames]
+        return self._position_paths.sum(terms.vector), self._velocity_paths.sum(v), self._velocity_paths.sum(J)
+
+    @cached_property
+    def _acceleration0(self) -> Array:
+        """The acceleration of each point at u' = 0."""
+        _ = self._point_arrays  # which gives the terms in N
+        terms, frames = self._rotated_point_terms, self._point_terms.frames
+        inner_velocity = self._transport_velocity + 2 * terms.rate
         a = np.where(
-            is_position,
-            _cross_product_by_rows(self._alpha0[frames], rho)
-            + _cross_product_by_rows(omega, inner_velocity)
+            self._is_position_term,
+            _cross_product_by_rows(self._alpha0[frames], terms.vector)
+            + _cross_product_by_rows(self._omega[frames], inner_velocity)
             + terms.second_rate,
-            terms.rate + transport_velocity,
+            terms.rate + self._transport_velocity,
         )
-        J = terms.partials + _cross_product_matrices(rho * is_position) @ self._omega_partials[frames]
-        velocity_paths = self._velocity_paths
-        return self._position_paths.sum(rho), velocity_paths.sum(v), velocity_paths.sum(J), velocity_paths.sum(a)
+        return self._velocity_paths.sum(a)
 
     # ------------------------------------------------------------------ loads
 

@@ -213,7 +213,7 @@ class Lagrangian:
     forces: tuple[sm.Expr, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MechanismVariables:
     """Quantities of a mechanism and the symbols that stand for them.
 
@@ -246,7 +246,7 @@ class MechanismVariables:
     dynamic: Mapping[sm.Symbol, sm.Expr] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MechanismMotionRecords:
     """Frames, points, bodies and loads of a mechanism, and how they move with the speeds.
 
@@ -287,7 +287,7 @@ class MechanismMotionRecords:
     flexible_bodies: tuple[FlexibleBodyRecord, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MechanismConstraints:
     """Constraints of a mechanism.
 
@@ -325,7 +325,7 @@ class MechanismConstraints:
     needs_multipliers: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
 class MechanismRequests:
     """Requests of a mechanism beside its motion.
 

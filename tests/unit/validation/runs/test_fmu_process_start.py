@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import signal
 import subprocess
@@ -15,9 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from representatives import by_night
 
 from mb2fmu.audit.external_checkers import run_external_checkers
+from mb2fmu.cli import commands
 from mb2fmu.fmu.runner import fmpy_instances
 from mb2fmu.validation.runs import fmu_process_start
 from mb2fmu.validation.runs.fmu_run import simulate_fmu
@@ -215,6 +218,39 @@ def test_a_script_is_run_as_by_an_interpreter_of_its_own(pendulum_fmu, monkeypat
         end = fmu_process_start.run_script_process(script, ["a b", "ü"], 30.0)
         both.append((end.returncode, end.stdout, end.stderr))
     assert both == [(1, "a b ü __main__\n", "no\n")] * 2
+
+
+def test_a_server_that_is_a_fork_runs_scripts_as_interpreters_and_ends_with_its_client() -> None:
+    scripts = {
+        "import sys; print(*sys.argv[1:], 'fmpy' in sys.modules)": (0, "a b True\n", []),
+        "import sys; sys.exit('no')": (1, "", ["no"]),
+        "raise ValueError('it')": (1, "", ["ValueError: it"]),
+        "import os; os.abort()": (-signal.SIGABRT, "", []),
+    }
+    code = (
+        "import json, sys\nfrom mb2fmu.validation.runs import fmu_process_start as start\n"
+        "print('written once')\n"
+        "start.fork_server_early()\n"
+        "ends = [start.run_script_process(script, ['a', 'b'], 60.0) for script in sys.argv[1:]]\n"
+        "results = [(end.returncode, end.stdout, end.stderr.splitlines()[-1:]) for end in ends]\n"
+        "(client,) = start._server_slot()\n"
+        "print(json.dumps([client._process.pid, type(client._process).__name__, results]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *scripts], capture_output=True, text=True, timeout=120.0, check=False
+    )
+    once, written = done.stdout.splitlines()
+    server, kind, results = json.loads(written)
+    assert (once, kind, results) == ("written once", "_ForkedServerProcess", [list(end) for end in scripts.values()])
+    assert wait_for(lambda: not is_running(server))
+
+
+def test_commands_fork_their_server_and_callers_of_a_command_do_not(monkeypatch) -> None:
+    forked = []
+    monkeypatch.setattr(fmu_process_start, "fork_server_early", lambda: forked.append(1))
+    for session, count in (({}, 0), ({"is_whole_process": True}, 1)):
+        assert CliRunner().invoke(commands, ["run", "no_such_model"], obj=session).exit_code == 2
+        assert len(forked) == count
 
 
 def test_objections_of_both_checkers_are_the_same_from_a_fork(pendulum_fmu, tmp_path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_simulation_runs import run_model_exchange, start_model_exchange_integration
-from mb2fmu.audit.behaviour.instance.compiled_model_exchange_stages import compile_model_exchange_stages
+from mb2fmu.audit.behaviour.instance.auditor_build_cache import compile_model_exchange_stages
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import FmuLibrary, RefusedCallError
 from mb2fmu.audit.behaviour.process.shared_memory_channel import SharedMemoryChannel
 from mb2fmu.audit.behaviour.process.trial_time_budget import TrialTimeBudget
