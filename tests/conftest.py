@@ -17,7 +17,7 @@ import platform
 import re
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any

@@ -84,7 +84,7 @@ def by_night(*cases: Any) -> list[Any]:
 
 
 def examples(count: int) -> settings:
-    """Random examples of a costly law: so many by day, ten times as many by night, as the profiles have them."""
+    """Random examples of a costly law: so many by day, as many times more by night as the profiles have."""
     by_day = settings.get_profile("project").max_examples
     return settings(max_examples=count * settings.default.max_examples // by_day)
 
