@@ -463,12 +463,8 @@ def _stays_in_chart(default: ReferenceRun, perturbed: ReferenceRun, dependent_sp
     determinant_signs = []
     for reference_run in (default, perturbed):
         numeric, run = reference_run.numeric, reference_run.experiment
-        prepared = numeric.prepare(run.parameters)
-        determinant_signs.append(
-            numeric.dependent_determinant_sign(
-                float(run.time[0]), reference_run.states[0], run.inputs_at(0), prepared, dependent_speeds
-            )
-        )
+        first_point, prepared = run.form_points(reference_run.states)[:1], numeric.prepare(run.parameters)
+        determinant_signs.append(numeric.dependent_determinant_signs(first_point, prepared, dependent_speeds)[0])
     return (
         determinant_signs[0] * determinant_signs[1] > 0 and perturbed.find_undetermined_time(dependent_speeds) is None
     )

@@ -196,12 +196,9 @@ class ReferenceRun:
         speeds = numeric.equations.u_dependent if dependent is None else dependent
         if not numeric.m or not speeds:
             return None
-        prepared = numeric.prepare(run.parameters)
-        points = enumerate(zip(run.time, self.states, strict=True))
-        signs = [
-            numeric.dependent_determinant_sign(float(t), x, run.inputs_at(k), prepared, speeds) for k, (t, x) in points
-        ]
-        changes = np.flatnonzero(np.array(signs) * signs[0] < 0)
+        points = run.form_points(self.states)
+        signs = numeric.dependent_determinant_signs(points, numeric.prepare(run.parameters), speeds)
+        changes = np.flatnonzero(signs * signs[0] < 0)
         return float(run.time[changes[0]]) if len(changes) else None
 
 

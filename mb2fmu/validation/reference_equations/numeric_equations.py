@@ -383,12 +383,17 @@ class NumericEquations:
         """Return T in J; nan where it is not known."""
         return self.motion(t, x, r, prepared).kinetic
 
-    def dependent_determinant_sign(
-        self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float], dependent: Sequence[int]
-    ) -> float:
-        """Return the sign of det of A's columns of dependent speeds: where it changes they are undetermined."""
-        A = self._constraint_jacobian(t, x, r, prepared)
-        return float(np.linalg.slogdet(A[:, list(dependent)])[0])
+    def dependent_determinant_signs(
+        self, points: Floats, prepared: Sequence[float], dependent: Sequence[int]
+    ) -> Floats:
+        """Return signs of det of A's columns of dependent speeds: where it changes they are undetermined.
+
+        Args:
+            points: One row (t, x, r) for each, shape (n, 1 + n_x + n_r).
+            prepared: Parameter values.
+            dependent: As many speeds as there are rows of A.
+        """
+        return np.asarray(np.linalg.slogdet(self._constraint_jacobians(points, prepared)[:, :, list(dependent)])[0])
 
     def has_redundant_rows(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> bool:
         """Return whether rows of A u + b = 0 follow from others at a state on the constraints."""
@@ -425,15 +430,25 @@ class NumericEquations:
     def _constraint_jacobian(
         self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]
     ) -> Floats:
-        """Return A of A u + b = 0, shape (m, n_u); of compiled rows what each speed alone, as large as usual, adds."""
-        values, n_q, n_u = self._values(t, x, r, prepared), self.n_q, self.n_u
+        """Return A of A u + b = 0, shape (m, n_u)."""
+        return np.asarray(self._constraint_jacobians(np.array([[t, *x, *r]]), prepared)[0])
+
+    def _constraint_jacobians(self, points: Floats, prepared: Sequence[float]) -> Floats:
+        """Return A at rows (t, x, r), shape (n, m, n_u); of compiled rows what each speed alone, as usual, adds."""
+        n_q, n_u, n_x, n_z = self.n_q, self.n_u, self.n_x, self.n_z
+        t, x, r = points[:, 0], points[:, 1 : 1 + n_x], points[:, 1 + n_x :]
         if not self.compiled_equations:
-            return self._rows(self._constraints(values))[0]
-        points = np.tile(values[: 1 + n_q + n_u + self.n_z + len(self.equations.r)], (n_u + 1, 1))
-        speeds = self.typical[n_q:]
-        points[:, 1 + n_q : 1 + n_q + n_u] = [*np.diag(speeds), np.zeros(n_u)]
-        rows = self.compiled_equations.residuals(points, prepared)[:, len(self.equations.position_rows) :]
-        return np.asarray((rows[:-1] - rows[-1]).T / speeds)
+            states = zip(t.tolist(), x, r, strict=True)
+            return np.array([self._rows(self._constraints(self._values(*state, prepared)))[0] for state in states])
+        rows = np.zeros((len(points), n_u + 1, 1 + n_q + n_u + n_z + len(self.equations.r)))
+        speeds, first_z = self.typical[n_q:], 1 + n_q + n_u
+        rows[:, :, : 1 + n_q] = points[:, None, : 1 + n_q]
+        rows[:, :n_u, 1 + n_q : first_z] = np.diag(speeds)  # and none in the last one
+        rows[:, :, first_z : first_z + n_z] = x[:, None, n_x - n_z :]
+        rows[:, :, first_z + n_z : first_z + n_z + r.shape[1]] = r[:, None]  # modes stand in no row
+        results = self.compiled_equations.residuals(rows.reshape(-1, rows.shape[2]), prepared)
+        values = results[:, len(self.equations.position_rows) :].reshape(len(points), n_u + 1, -1)
+        return np.asarray((values[:, :-1] - values[:, -1:]).transpose(0, 2, 1) / speeds)
 
     @property
     def has_state_constraints(self) -> bool:
