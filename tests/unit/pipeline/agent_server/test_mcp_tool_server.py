@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pendulum_script import FORMED
+from shorter_validations import PRELUDE
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import deferred_imports
@@ -115,10 +116,10 @@ def fill(folder: Path) -> None:
     (folder / "other.py").write_text(SLIDER.replace("20.0", "20.2"))
 
 
-def server_parameters(folder: Path) -> Any:
+def server_parameters(folder: Path, *modules: Path) -> Any:
     from mcp import StdioServerParameters
 
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, modules), str(ROOT), *filter(None, sys.path)])}
     arguments = ["-P", "-m", "mb2fmu", "mcp"]
     return StdioServerParameters(command=sys.executable, args=arguments, cwd=folder, env=dict(environment))
 
@@ -131,9 +132,10 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("served") / "models"
     folder.mkdir()
     fill(folder)
+    (folder.parent / "sitecustomize.py").write_text(PRELUDE)  # of the commands, which are processes
 
     async def ask() -> dict[str, list[Any]]:
-        async with mcp.Client(server_parameters(folder)) as client:
+        async with mcp.Client(server_parameters(folder, folder.parent)) as client:
             return {
                 task: [await client.call_tool(name, arguments) for name, arguments in calls]
                 for task, (calls, _, _) in TASKS.items()
