@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from shorter_validations import PRELUDE
 
 from mb2fmu.model.model_template import write_model_template
 from mb2fmu.pipeline.live_view.watched_model import WatchedModelFile
@@ -78,8 +79,10 @@ def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, t
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a whole console on Windows")
 def test_the_command_validates_behind_the_motion_and_leaves_nothing(tmp_path: Path) -> None:
-    temporary, model_file = tmp_path / "temporary", tmp_path / "falling.py"
+    temporary, model_file, begins = tmp_path / "temporary", tmp_path / "falling.py", tmp_path / "begins"
     temporary.mkdir()
+    begins.mkdir()
+    (begins / "sitecustomize.py").write_text(PRELUDE)  # of the validation, which is a process of its own
     model_file.write_text(FALLING, encoding="utf-8")
     # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,7 +91,8 @@ def test_the_command_validates_behind_the_motion_and_leaves_nothing(tmp_path: Pa
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"TMPDIR": str(temporary)},
+        env=os.environ
+        | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join([str(begins), *filter(None, sys.path)])},
     )
     try:
         assert process.stdout is not None
