@@ -405,8 +405,8 @@ BODY = "\n".join(f"    {line}" for line in FORMED.replace('m, g, l = sm.symbols(
     [
         (f"def derive(m, g, l=2.0):\n{BODY}\n    return kane\n",
          "nothing calls derive: it was called with symbols for m, g"),
-        (f"import sympy as sm\nm, l = sm.symbols('m l')\ng = 9.8\ndef derive(m, g, *, l):\n{BODY}\n",
-         "nothing calls derive: it was called"),
+        *by_night((f"import sympy as sm\nm, l = sm.symbols('m l')\ng = 9.8\ndef derive(m, g, *, l):\n{BODY}\n",
+         "nothing calls derive: it was called")),
         ((f"class Pendulum:\n  def __init__(self, m):\n    self.m = m\n  def derive(self, g=9.8, l=2.0):\n"
          f"    m = self.m\n{BODY}\n"), "nothing calls Pendulum: it was called with symbols for m"),
         (f"def derive(n):\n    range(n)\n    KanesMethod()\ndef other(g, m, l):\n{BODY}\n",

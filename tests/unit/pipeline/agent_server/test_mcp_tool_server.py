@@ -7,12 +7,14 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from pendulum_script import FORMED
+from shorter_validations import PRELUDE
 from unit.robots.robot_texts import ARM
 
 from mb2fmu import deferred_imports
@@ -23,6 +25,7 @@ from mb2fmu.pipeline.agent_server.agent_tool_answer import MAX_TEXT_CHARACTERS, 
 from mb2fmu.pipeline.agent_server.command_json_summary import list_failed_validation_items, select_validation_facts
 
 ROOT = Path(__file__).parents[4]
+LISTS_PROCESSES = Path("/proc/self/cmdline").is_file()
 SOLVED = FORMED + (
     "from scipy.integrate import solve_ivp\nf = sm.lambdify([q, u], kane.rhs().subs({m: 2.0, g: 9.81, l: 0.5}))\n"
     "solve_ivp(lambda t, x: f(*x).ravel(), (0.0, 2.0), [0.3, 0.0])\n"
@@ -115,30 +118,61 @@ def fill(folder: Path) -> None:
     (folder / "other.py").write_text(SLIDER.replace("20.0", "20.2"))
 
 
-def server_parameters(folder: Path) -> Any:
+def server_parameters(folder: Path, *modules: Path) -> Any:
     from mcp import StdioServerParameters
 
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*map(str, modules), str(ROOT), *filter(None, sys.path)])}
     arguments = ["-P", "-m", "mb2fmu", "mcp"]
     return StdioServerParameters(command=sys.executable, args=arguments, cwd=folder, env=dict(environment))
 
 
+def is_running(mark: str) -> bool:
+    """Whether a process has this in its command."""
+    commands = (each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.is_file())
+    return any(mark.encode() in command for command in commands)
+
+
+@dataclass(frozen=True)
+class ServedTasks:
+    """What one server answered over stdin and stdout, until its client left in the middle of a call.
+
+    Attributes:
+        answers: Task → answers to its calls.
+        left: The script that never ends, which a command was reading.
+        began: Whether it was.
+    """
+
+    answers: dict[str, list[Any]]
+    left: str
+    began: bool
+
+
 @pytest.fixture(scope="module")
-def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """Task → answers to its calls, all by one server over stdin and stdout."""
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ServedTasks:
     selected = {item.callspec.params.get("task") for item in request.session.items if hasattr(item, "callspec")}
     mcp = pytest.importorskip("mcp", reason="mb2fmu mcp needs the package mcp")
     folder = tmp_path_factory.mktemp("served") / "models"
     folder.mkdir()
     fill(folder)
+    mark = f"endless_{os.getpid()}.py"
+    (folder / mark).write_text(ENDLESS)
+    (folder.parent / "sitecustomize.py").write_text(PRELUDE)  # of the commands, which are processes
 
-    async def ask() -> dict[str, list[Any]]:
-        async with mcp.Client(server_parameters(folder)) as client:
-            return {
+    async def ask() -> ServedTasks:
+        async with mcp.Client(server_parameters(folder, folder.parent)) as client:
+            answers = {
                 task: [await client.call_tool(name, arguments) for name, arguments in calls]
                 for task, (calls, _, _) in TASKS.items()
                 if task not in NIGHTLY or task in selected
             }
+            call = asyncio.create_task(client.call_tool("adopt", {"script": mark, "time_limit": 60.0}))
+            for _ in range(200 if LISTS_PROCESSES else 0):
+                await asyncio.sleep(0.1)
+                if is_running(mark):
+                    break
+            began = is_running(mark)
+            call.cancel()
+        return ServedTasks(answers, mark, began)
 
     return asyncio.run(ask())
 
@@ -146,9 +180,9 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize(
     "task", [pytest.param(task, marks=pytest.mark.repeats if task in NIGHTLY else ()) for task in TASKS]
 )
-def test_each_task_ends_validated_or_with_its_reason(task: str, answers: dict[str, list[Any]]) -> None:
+def test_each_task_ends_validated_or_with_its_reason(task: str, served: ServedTasks) -> None:
     _, verdict, words = TASKS[task]
-    last = answers[task][-1]
+    last = served.answers[task][-1]
     text = last.content[0].text
     assert last.structured_content["verdict"] == verdict, text
     assert text.endswith(f"Verdict: {verdict}")
@@ -157,7 +191,8 @@ def test_each_task_ends_validated_or_with_its_reason(task: str, answers: dict[st
     assert last.structured_content["good"] == (verdict not in ("refused", "not finished", "not validated"))
 
 
-def test_facts_are_numbers_of_the_commands(answers: dict[str, list[Any]]) -> None:
+def test_facts_are_numbers_of_the_commands(served: ServedTasks) -> None:
+    answers = served.answers
     heavy = answers["How far does the block swing when it is twice as heavy?"][-1].structured_content
     assert heavy["variables"]["q"]["largest"] == pytest.approx(0.2)
     assert heavy["variables"]["q"]["smallest"] == pytest.approx(-0.2, rel=1e-3)
@@ -172,33 +207,13 @@ def test_facts_are_numbers_of_the_commands(answers: dict[str, list[Any]]) -> Non
     assert "FMU        out/Slider.fmu" in made[2].content[0].text  # relative to the folder
 
 
-def test_a_client_that_leaves_ends_the_command(tmp_path: Path) -> None:
-    mcp = pytest.importorskip("mcp", reason="mb2fmu mcp needs the package mcp")
-    mark = f"endless_{os.getpid()}.py"
-    (tmp_path / mark).write_text(ENDLESS)
-
-    def is_running() -> bool:
-        commands = (each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.is_file())
-        return any(mark.encode() in command for command in commands)
-
-    async def leave() -> bool:
-        async with mcp.Client(server_parameters(tmp_path)) as client:
-            call = asyncio.create_task(client.call_tool("adopt", {"script": mark, "time_limit": 60.0}))
-            for _ in range(200):
-                await asyncio.sleep(0.1)
-                if is_running():
-                    break
-            began = is_running()
-            call.cancel()
-        return began
-
-    if not Path("/proc/self/cmdline").is_file():
-        pytest.skip("processes are listed by Linux only")
-    assert asyncio.run(leave())
+@pytest.mark.skipif(not LISTS_PROCESSES, reason="processes are listed by Linux only")
+def test_a_client_that_leaves_ends_the_command(served: ServedTasks) -> None:
+    assert served.began
     end = time.monotonic() + 10.0
-    while is_running() and time.monotonic() < end:
+    while is_running(served.left) and time.monotonic() < end:
         time.sleep(0.1)
-    assert not is_running()
+    assert not is_running(served.left)
 
 
 @pytest.mark.parametrize("name", ["../x.py", "/etc/passwd", "link.py", "linked/x.py", "circle", "a\0b"])

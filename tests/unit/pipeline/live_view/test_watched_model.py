@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from shorter_validations import PRELUDE
 
-from mb2fmu.model.model_template import write_model_template
 from mb2fmu.pipeline.live_view.watched_model import WatchedModelFile
 
 COMMAND = [sys.executable, "-m", "mb2fmu"]
@@ -42,11 +42,6 @@ def falling() -> Model:
 """
 
 
-@pytest.fixture
-def model_file(tmp_path: Path) -> Path:
-    return write_model_template("crane", tmp_path)
-
-
 def saved(path: Path, text: str) -> None:
     """The file as an editor saves it, later than before."""
     path.write_text(text, encoding="utf-8")
@@ -54,7 +49,9 @@ def saved(path: Path, text: str) -> None:
     os.utime(path, ns=(later, later))
 
 
-def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, tmp_path: Path) -> None:
+def test_a_wrong_model_is_reported_and_the_last_motion_stays(tmp_path: Path) -> None:
+    model_file = tmp_path / "falling.py"
+    model_file.write_text(FALLING, encoding="utf-8")
     watched = WatchedModelFile(model_file, tmp_path, validates=False)
     watched.renew()
     first = watched.state
@@ -62,15 +59,14 @@ def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, t
     assert b"<html" in first.motion
     watched.renew()
     assert watched.state is first  # nothing has changed
-    right = model_file.read_text(encoding="utf-8")
-    saved(model_file, right.replace("Model(", "Modell("))
+    saved(model_file, FALLING.replace("Model(", "Modell("))
     watched.renew()
-    assert "crane.py" in watched.state.message
+    assert "falling.py" in watched.state.message
     assert "Modell" in watched.state.message
     assert watched.state.motion == first.motion
     model_file.unlink()  # as some editors do for a moment
     watched.renew()
-    saved(model_file, right)
+    saved(model_file, FALLING)
     watched.renew()
     assert (watched.state.message, watched.state.version) == ("", 2)
 
@@ -78,8 +74,10 @@ def test_a_wrong_model_is_reported_and_the_last_motion_stays(model_file: Path, t
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C reaches a whole console on Windows")
 def test_the_command_validates_behind_the_motion_and_leaves_nothing(tmp_path: Path) -> None:
-    temporary, model_file = tmp_path / "temporary", tmp_path / "falling.py"
+    temporary, model_file, begins = tmp_path / "temporary", tmp_path / "falling.py", tmp_path / "begins"
     temporary.mkdir()
+    begins.mkdir()
+    (begins / "sitecustomize.py").write_text(PRELUDE)  # of the validation, which is a process of its own
     model_file.write_text(FALLING, encoding="utf-8")
     # A test under nohup ignores SIGINT, and that is inherited. No preexec_fn: JAX may have threads in this process.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -88,7 +86,8 @@ def test_the_command_validates_behind_the_motion_and_leaves_nothing(tmp_path: Pa
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"TMPDIR": str(temporary)},
+        env=os.environ
+        | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join([str(begins), *filter(None, sys.path)])},
     )
     try:
         assert process.stdout is not None

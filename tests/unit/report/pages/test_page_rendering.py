@@ -272,6 +272,7 @@ def test_the_same_bytes_twice(pendulum):
     assert page_of(pendulum()) == page_of(pendulum())
 
 
+@pytest.mark.repeats  # by day the page in a whole FMU, in test_cli
 def test_the_same_bytes_under_another_hash_seed(pendulum):
     code = (
         "import importlib.util, sys, hashlib\n"
@@ -380,9 +381,11 @@ def test_chromium_shows_the_page_without_a_word(pendulum, motion, tmp_path):
     command = [browser, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync"]
     command += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
     command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--virtual-time-budget=4000"]
+    command += ["--disable-gpu-compositing"]  # half of the time; the driver says that this stalls
     command += ["--enable-logging=stderr", "--v=0", "--dump-dom", (tmp_path / "page.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert "CONSOLE" not in done.stderr
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "GL Driver Message" not in line]
+    assert said == []
     shown = html.fromstring(done.stdout)
     assert shown.get_element_by_id("verdict").text_content().split()[0] == "Failed"
     assert len(shown.findall(".//svg[@class='chart']")) == 7

@@ -376,7 +376,7 @@ def bounces():
 
 @pytest.mark.parametrize(
     "make",
-    [sampled, relay, bounces, thrown, pulled_blocks_at_a_stop, *by_night(dropped, pulled_blocks, rubbing_at_a_stop)],
+    [sampled, relay, bounces, thrown, *by_night(pulled_blocks_at_a_stop, dropped, pulled_blocks, rubbing_at_a_stop)],
 )
 def test_events_that_are_settled_in_c_agree(make, monkeypatch):
     model = make()

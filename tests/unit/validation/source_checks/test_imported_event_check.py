@@ -1,6 +1,7 @@
 """Imported events, values and outputs, compared with the model's own expressions: faults are found."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def loaded(name):
     return caught_between_stops() if name == "caught_between_stops" else pipeline.load(MODELS / f"{name}.py")
 
 
+@cache
 def first_of_each_kind(name):
     """The right reading, and one fault of each kind."""
     checked, mechanism = load_model_and_mechanism(loaded(name), None, StageStopwatch(None))
