@@ -36,8 +36,6 @@ def test_a_body_whose_quaternion_is_a_guess_falls_freely(falling):
 
 
 def test_the_guess_is_solved_for_again_in_the_fmu(falling):
-    motion = fmpy.simulate_fmu(
-        falling, stop_time=1.0, start_values={"q1": 0.1, "q2": -0.3}, output=["z", "q0", "q2"]
-    )
+    motion = fmpy.simulate_fmu(falling, stop_time=1.0, start_values={"q1": 0.1, "q2": -0.3}, output=["z", "q0", "q2"])
     assert motion["q0"][0] == pytest.approx(0.9**0.5, abs=1e-12)
     assert motion["z"][-1] == pytest.approx(-9.81 / 2, abs=1e-6)

@@ -380,10 +380,10 @@ def test_a_model_moves_as_is_known(name):
 
 
 WHOLE = {"bouncing_ball", "four_bar"}
-"""Whole by day: what an FMU declares and answers differs by closed loops and events; test_correct_fmus audits inputs."""
+"""Whole by day: what an FMU declares and answers differs by loops and events; test_correct_fmus audits inputs."""
 SHOWN_ELSEWHERE = {
     "chain": "its loops have the bits of straight code in test_c_loop_printing; test_robots proves a tree's FMU",
-    "double_pendulum": "right_models prove two pendulums and an input; importers run its FMU in conformance/test_native",
+    "double_pendulum": "right_models prove two pendulums and an input; importers run its FMU in test_native",
     "stick_slip_belt": "right_models prove a block that sticks on what moves; test_events has its faults",
 }
 """Representatives of other tests whose own FMU is proven each night only, with what holds its law by day."""
