@@ -56,7 +56,8 @@ def _tree(kinds, *, tilted):
 @pytest.mark.parametrize(
     "kinds",
     [
-        pytest.param([("spherical", "z", 0), ("weld", "y", 1), ("prismatic", "y", 1)], id="branched"),
+        pytest.param([("pin", "z", 0), ("weld", "y", 1), ("prismatic", "y", 1)], id="branched"),
+        *by_night([("spherical", "z", 0), ("weld", "y", 1), ("prismatic", "y", 1)]),
         *by_night([("cylindrical", "x", 0), ("weld", "y", 1), ("pin", "z", 2), ("prismatic", "y", 1)]),
         *by_night([("spherical", "z", 0), ("planar", "x", 1)]),
     ],
