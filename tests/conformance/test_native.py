@@ -284,9 +284,12 @@ def test_importers_agree_with_the_reference(model, versions, to_the_end, tmp_pat
         )
         lines = driver("jacobian", unit, case.about).splitlines()
         reported[f"casadi, FMI {fmi}"] = [line for line in lines if NO_EVENTS not in line][-1].replace("ok", "")
-        reported[f"audit, FMI {fmi}"] = [
-            line for line in driver("audit", unit, case.about).splitlines() if line != "ok" and "cancelled" not in line
-        ]
+        if to_the_end:  # by day CasADi's differences above, and the auditor in test_correct_fmus
+            reported[f"audit, FMI {fmi}"] = [
+                line
+                for line in driver("audit", unit, case.about).splitlines()
+                if line != "ok" and "cancelled" not in line
+            ]
     if "2" in versions:
         lines = driver("cosim", case.units["2"], case.run.step, len(case.run.inputs), *case.names)
         reported["libcosim"] = case.far(last(lines))
