@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mb2fmu import pipeline, validation
-from mb2fmu.pipeline.derivation.stage_stopwatch import StageStopwatch
-from mb2fmu.pipeline.run_and_report.validation_run import validate_fmu
+from mb2fmu import validation
 
 PRELUDE = """
 from functools import partial
@@ -36,12 +32,3 @@ def shorter_validations() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         shorten_validations(monkeypatch)
         yield
-
-
-def run_without_pages(model: Any, folder: Path) -> tuple[pipeline.ExportResult, pipeline.ValidationOutcome]:
-    """As ``pipeline.run`` does, the model is read and derived once; nothing is written of the verdict."""
-    exported = pipeline.export(model, folder)
-    made = exported.build.derivation
-    return exported, validate_fmu(
-        exported.path, made.checked, made.mechanism, made.equations.method, StageStopwatch(None)
-    )

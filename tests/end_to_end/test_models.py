@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from end_to_end import closed_forms
 from representatives import OF_A_KIND_THAT_IS_PROVEN, REPRESENTATIVES, marked
-from shorter_validations import run_without_pages, shorten_validations
+from shorter_validations import shorten_validations
 
 import mb2fmu
 from mb2fmu import pipeline
@@ -398,7 +398,8 @@ def test_the_fmu_of_a_representative_proves_itself(path, tmp_path, monkeypatch):
         check_run(path, tmp_path)
         return
     shorten_validations(monkeypatch)
-    check_proof(path, *run_without_pages(path, tmp_path))
+    exported = pipeline.export(path, tmp_path)
+    check_proof(path, exported, pipeline.validate(exported, path))
 
 
 @pytest.mark.repeats
