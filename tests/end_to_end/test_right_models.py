@@ -23,7 +23,6 @@ REPEATED = {
     "pendulum_that_samples_spin_up",
     "roots_that_two_conditions_guard",
     "two_latches_hold_one_motion",
-    "two_latches_that_hold_one_motion",
     "power_of_an_absolute_value",
     "power_that_a_piecewise_guards",
     "power_that_a_step_guards",
@@ -33,11 +32,12 @@ REPEATED = {
     "mass_on_straight_tables",
 }
 """Of kinds that others stand for by day; momentum with tables is judged in test_fmu_run_laws_of_motion_check, steps of
-many turns in test_state_spans, what each of two latches bears in test_redundant_latches."""
+many turns in test_state_spans."""
 
 SEEN_BY_DEFAULT = {
     "block_that_sticks_on_a_shaking_plate",
     "pendulums_quicker_than_steps",
+    "two_latches_that_hold_one_motion",
 }
 """Those whose disturbed motion, which takes half of the time, showed nothing more."""
 
