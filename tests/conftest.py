@@ -9,6 +9,7 @@ stay the same.
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
 import hashlib
@@ -110,6 +111,22 @@ def derivation_by_one_formulation(request: pytest.FixtureRequest) -> Iterator[No
         if is_about_something_else(request.node.nodeid) and not request.node.nodeid.startswith(COMPARED):
             stack.enter_context(pages_without_theory())
         yield
+
+
+@pytest.fixture(scope="session")
+def trees() -> dict[Path, ast.Module]:
+    """Syntax trees of all modules of the package, parsed once in a process; nothing of them is searched for cycles."""
+    root = Path(__file__).parents[1]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.syspath_prepend(root / "scripts")
+        from code_size import parse_modules
+    gc.disable()
+    try:
+        found = parse_modules(root / "mb2fmu")
+        gc.freeze()
+    finally:
+        gc.enable()
+    return found
 
 
 @pytest.fixture(scope="session")

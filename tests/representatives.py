@@ -42,7 +42,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "driven_crank": "as four_bar and turntable_ball; its equations are known in test_formulations_agree",
     "governor": "a stiff FMU is validated in test_right_models; its motion is known in test_models",
     "quadrotor_slung_load": "quaternions and inputs are validated in test_declared_constraints and double_pendulum",
-    "steering_linkage": "as four_bar; its equations are known in test_formulations_agree",
+    "steering_linkage": "as four_bar",
     "transmission": "as four_bar, linear in the coordinates; its motion is known in test_models",
     "rotating_blade": "as double_pendulum; flexible bodies are known in unit/model/flexible",
     "particle_on_slope": "as four_bar; its motion is known in test_models",

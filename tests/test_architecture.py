@@ -20,7 +20,6 @@ from code_size import (  # noqa: E402 - a script, not a package
     circles,
     imported_modules,
     logic_lines,
-    parse_modules,
     walk_statements,
 )
 
@@ -154,12 +153,6 @@ def needs_posix(tree: ast.AST) -> list[str]:
             case _:
                 pass
     return found
-
-
-@pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.Module]:
-    """All modules, each read once."""
-    return parse_modules(PACKAGE)
 
 
 def test_every_module_can_be_imported_on_windows(trees: dict[Path, ast.Module]) -> None:

@@ -267,10 +267,11 @@ def test_importers_agree_with_the_reference(model, versions, to_the_end, tmp_pat
     reported = {}
     for fmi in versions:
         unit = case.units[fmi]
-        reported[f"fmpy validate, FMI {fmi}"] = (
-            tool(script("fmpy"), "validate", unit).replace("No problems found.", "").strip()
-        )
-        reported[f"fmutool, FMI {fmi}"] = fmutool(unit, fmi)
+        if to_the_end:  # by day in test_native_fmu_assembly and test_correct_fmus
+            reported[f"fmpy validate, FMI {fmi}"] = (
+                tool(script("fmpy"), "validate", unit).replace("No problems found.", "").strip()
+            )
+            reported[f"fmutool, FMI {fmi}"] = fmutool(unit, fmi)
         exchange, own, *euler = moved(case, unit)
         reported[f"fmpy ModelExchange, FMI {fmi}"], reported[f"fmpy CoSimulation, FMI {fmi}"] = map(
             case.far, (exchange, own)
@@ -283,9 +284,12 @@ def test_importers_agree_with_the_reference(model, versions, to_the_end, tmp_pat
         )
         lines = driver("jacobian", unit, case.about).splitlines()
         reported[f"casadi, FMI {fmi}"] = [line for line in lines if NO_EVENTS not in line][-1].replace("ok", "")
-        reported[f"audit, FMI {fmi}"] = [
-            line for line in driver("audit", unit, case.about).splitlines() if line != "ok" and "cancelled" not in line
-        ]
+        if to_the_end:  # by day CasADi's differences above, and the auditor in test_correct_fmus
+            reported[f"audit, FMI {fmi}"] = [
+                line
+                for line in driver("audit", unit, case.about).splitlines()
+                if line != "ok" and "cancelled" not in line
+            ]
     if "2" in versions:
         lines = driver("cosim", case.units["2"], case.run.step, len(case.run.inputs), *case.names)
         reported["libcosim"] = case.far(last(lines))

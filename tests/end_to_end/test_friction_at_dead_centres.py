@@ -8,6 +8,7 @@ import fmpy
 import numpy as np
 import pytest
 from judging import Judge
+from representatives import by_night
 
 from mb2fmu import CoulombFriction, Model, export, load
 from mb2fmu.mechanics.formulations import formulate
@@ -29,15 +30,16 @@ def rubbing(step: float = 0.005) -> Model:
     return model
 
 
+TREATMENTS = ("attractor", "explicit", "partition")
+
+
 @pytest.fixture(scope="module")
 def judge():
     return Judge()
 
 
-@pytest.mark.parametrize(
-    "treatment", ["attractor", *(pytest.param(t, marks=pytest.mark.repeats) for t in ("explicit", "partition"))]
-)
-def test_a_crank_goes_through_its_dead_centres(tmp_path, judge, treatment):
+@pytest.mark.parametrize(("treatment", "judged"), [("attractor", False), *by_night(*((t, True) for t in TREATMENTS))])
+def test_a_crank_goes_through_its_dead_centres(tmp_path, judge, treatment, judged):
     """The energy that is lost is friction times way; an FMU, and its derivatives, can be made by every treatment."""
     unit = export(rubbing(), tmp_path, constraints=treatment).path
     for kind in ("CoSimulation", "ModelExchange"):
@@ -50,7 +52,7 @@ def test_a_crank_goes_through_its_dead_centres(tmp_path, judge, treatment):
         lost = found["kinetic_energy"][0] - found["kinetic_energy"][-1]
         assert lost == pytest.approx(45.0 * way, rel=1e-5)
         assert np.isfinite(found["omega"]).all()
-    assert judge.passes(rubbing, unit)
+    assert not judged or judge.passes(rubbing, unit)
 
 
 def test_long_steps_come_to_the_dead_centres_too():

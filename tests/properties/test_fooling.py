@@ -46,7 +46,14 @@ def the(subject: Subject, kind: str, level: str, place: str = "") -> Mutant:
         pytest.param("snakeboard", "output as read", "reading", "front_force", marks=pytest.mark.repeats),
         ("rigid_body", "rotation of a frame", "reading", "B: mounted askew by 0.05 rad about z"),
         pytest.param("cart_pole", "start value", "interface", "force", marks=pytest.mark.repeats),
-        ("simple_pendulum", "adjoint in some calls only", "sources", "of one unknown alone"),
+        # The auditor finds adjoints that are wrong, in test_mutants; test_held_faults what is wrong in some calls only:
+        pytest.param(
+            "simple_pendulum",
+            "adjoint in some calls only",
+            "sources",
+            "of one unknown alone",
+            marks=pytest.mark.repeats,
+        ),
         pytest.param(
             "simple_pendulum", "directional derivative in some calls only", "sources", "", marks=pytest.mark.repeats
         ),

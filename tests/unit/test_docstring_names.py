@@ -10,20 +10,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pytest
 from sympy.physics import mechanics
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-from code_size import parse_modules, walk_statements  # noqa: E402 - a script, not a package
+from code_size import walk_statements  # noqa: E402 - a script, not a package
 
 PACKAGE = ROOT / "mb2fmu"
-
-
-@pytest.fixture(scope="module")
-def trees() -> dict[Path, ast.Module]:
-    """All modules, each read once."""
-    return parse_modules(PACKAGE)
 
 
 def documented(docstring: str) -> Iterator[str]:

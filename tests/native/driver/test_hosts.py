@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from native.driver import hosting
 from native.driver.units import Unit, unit
+from representatives import by_night
 
 from mb2fmu.fmu.toolchain import host_platform
 
@@ -124,7 +125,7 @@ def test_sanitizers_find_nothing(sanitizer: str, fmi: int, tmp_path: Path) -> No
         assert found == answer(made, kind, tmp_path, steps=5)
 
 
-@each_kind
+@pytest.mark.parametrize(("fmi", "kind"), [(3, "cs"), *by_night((2, "me"), (2, "cs"), (3, "me"))])
 def test_valgrind_finds_no_error_and_no_leak(fmi: int, kind: str, tmp_path: Path) -> None:
     if shutil.which("valgrind") is None:
         pytest.skip("needs valgrind")

@@ -132,7 +132,7 @@ MEMORY = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("wrong", [True, pytest.param(False, marks=pytest.mark.repeats)])
 @linux
 @with_valgrind
 def test_valgrind_names_what_memory_is_used_wrongly(wrong: bool, tmp_path: Path) -> None:
