@@ -516,7 +516,7 @@ def pendulums_quicker_than_steps() -> Model:
         model.speed(u, 0.0, "rad/s")
     model.output("a_rate", w, "rad/s")
     t = me.dynamicsymbols._t
-    model.experiment(stop=1.0, step=4e-3, signals={torque: 5e-17 * sm.sin(5 * t)})
+    model.experiment(stop=2.0, step=4e-3, signals={torque: 5e-17 * sm.sin(5 * t)})
     return model
 
 
