@@ -211,7 +211,7 @@ BY_DAY = {
     "blows": (),
     "rough blows": (),
 }
-"""Methods by day, each with one treatment; what blows do is in ``test_impact``, ``test_contact_friction`` and ``test_latch``."""
+"""Methods by day, each with one treatment; blows are in ``test_impact``, ``test_contact_friction``, ``test_latch``."""
 
 
 @pytest.mark.parametrize(
