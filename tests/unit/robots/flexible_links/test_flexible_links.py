@@ -317,6 +317,7 @@ def rotation(roll: float, pitch: float, yaw: float) -> sm.Matrix:
     return z * y * x
 
 
+@pytest.mark.repeats  # by day: those of all nodes, by an import of its own, above
 def test_accelerations_are_those_of_the_same_arm_by_joints(bending: pipeline.DerivationResult) -> None:
     by_file, by_joints = pipeline.right_hand_side(bending), pipeline.rhs(arm_of_joints(), method="recursive-composite")
     assert by_file.states == by_joints.states
