@@ -7,6 +7,7 @@ nothing of mb2fmu takes part but the names of the states and the program that is
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,14 +104,60 @@ class _Numbers:
         self.stages = [{k: d for k, d in order if _order(k) == n} for n in (2, 1, 0)]
 
     def __call__(self, expressions: Any) -> Any:
-        plain = sm.Matrix(expressions)
+        matrix = sm.ImmutableMatrix(expressions)
+        parts: list[sm.Expr] = list(matrix)
         for _ in range(2):
-            plain = plain.xreplace(self.replaced)
-            if plain.atoms(sm.Derivative) - set(self.known):  # to be carried out; it takes half of all the time
-                plain = plain.doit()
+            parts = _exchange(parts, self.replaced)
+            parts = _exchange(parts, {each: each.doit() for each in _derivatives(parts) - set(self.known)})
         for stage in self.stages:
-            plain = plain.xreplace(stage)
-        return sm.lambdify(self.dummies, plain, modules=["scipy", "numpy"], cse=True)
+            parts = _exchange(parts, stage)
+        steps, results = _list_steps(parts)
+        plain = sm.ImmutableMatrix(*matrix.shape, results)
+        return sm.lambdify(
+            self.dummies, plain, modules=["scipy", "numpy"], cse=lambda _: (steps, plain), use_imps=False
+        )
+
+
+def _walk(parts: list[sm.Expr]) -> Iterator[sm.Basic]:
+    """Each part of expressions once, operands first: SymPy's own walks visit what is shared once for each use."""
+    seen: set[sm.Basic] = set()
+    waiting = [(part, False) for part in reversed(parts)]
+    while waiting:
+        node, is_ready = waiting.pop()
+        if is_ready:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            waiting.append((node, True))
+            waiting += [(operand, False) for operand in node.args]
+
+
+def _derivatives(parts: list[sm.Expr]) -> set[sm.Basic]:
+    return {node for node in _walk(parts) if isinstance(node, sm.Derivative)}
+
+
+def _exchange(parts: list[sm.Expr], by: dict[Any, Any]) -> list[sm.Expr]:
+    """As ``xreplace``."""
+    if not by:
+        return parts
+    found: dict[sm.Basic, Any] = {}
+    for node in _walk(parts):
+        operands = [found[each] for each in node.args]
+        is_same = all(a is b for a, b in zip(operands, node.args, strict=True))
+        found[node] = by[node] if node in by else node if is_same else node.func(*operands)
+    return [found[part] for part in parts]
+
+
+def _list_steps(parts: list[sm.Expr]) -> tuple[list[tuple[sm.Symbol, sm.Basic]], list[sm.Basic]]:
+    """Every operation on numbers as a step of its own, and the results."""
+    steps: list[tuple[sm.Symbol, sm.Basic]] = []
+    found: dict[sm.Basic, sm.Basic] = {}
+    for node in _walk(parts):
+        found[node] = node.func(*(found[each] for each in node.args)) if node.args else node
+        if isinstance(node, sm.Expr) and node.args and not node.is_number:
+            steps.append((sm.Symbol(f"step{len(steps)}"), found[node]))
+            found[node] = steps[-1][0]
+    return steps, [found[part] for part in parts]
 
 
 def _order(known: sm.Basic) -> int:

@@ -15,8 +15,7 @@ from mb2fmu.validation.source_checks import source_acceleration_samples
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 30)
+def file(tmp_path: Path) -> Path:
     path = tmp_path / "robot.xml"
     path.write_text(EVERYTHING)
     return path

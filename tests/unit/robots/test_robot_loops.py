@@ -29,7 +29,7 @@ PARALLEL = """<mujoco model="parallel"><compiler angle="radian"/><worldbody>
     <geom type="capsule" size="0.02" fromto="0 0 0 -0.05 0 0.25"/>
     <body name="rod1" pos="-0.05 0 0.25"><joint name="s1" type="slide" axis="-0.05 0 0.25" damping="2" stiffness="400"/>
       <geom type="capsule" size="0.01" fromto="0 0 0 -0.05 0 0.25"/></body></body>
-  <body name="leg2" pos="-0.15 0.26 0"><joint name="a2" type="ball" damping="0.1"/>
+  <body name="leg2" pos="-0.15 0.26 0"><joint name="a2" axis="1 0.5 0.3" damping="0.1"/>
     <geom type="capsule" size="0.02" fromto="0 0 0 0.025 -0.043 0.25"/>
     <body name="rod2" pos="0.025 -0.043 0.25">
       <joint name="s2" type="slide" axis="0.025 -0.043 0.25" damping="2" stiffness="400"/>

@@ -44,7 +44,7 @@ CASES = [
     ("rigid_body", "auto"),
 ]
 C_BY_DAY = {("four_bar", "partition")}  # remembered loops; emit_c has the bits of other functions
-REPEATED_BY_OCTAVE = {("four_bar", "attractor"), ("rigid_body", "auto")}
+REPEATED_BY_OCTAVE = {("cart_pole", "auto"), ("four_bar", "attractor"), ("rigid_body", "auto")}
 
 
 EVENT_SOURCES = {

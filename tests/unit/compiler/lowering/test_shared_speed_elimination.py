@@ -41,7 +41,7 @@ def beam_at_the_end_of_a_chain(rods: int, *, rotary_inertia: bool) -> tuple[int,
     return mb2fmu.derive(model, method="recursive-composite").operations, len(beam.particles)
 
 
-@pytest.mark.parametrize("rods", [2, *by_night(3)])
+@pytest.mark.parametrize("rods", [1, *by_night(2, 3)])
 def test_a_longer_chain_costs_the_same_whatever_the_number_of_particles_is(rods):
     growth, particles = [], []
     for rotary_inertia in (False, True):

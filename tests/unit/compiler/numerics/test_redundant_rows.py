@@ -12,6 +12,7 @@ from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forwar
 from mb2fmu.compiler.derivatives.reverse_derivatives import differentiate_reverse
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
 
+BESIDE = (0.0, 1e-5, 0.03)  # of the constraints
 ENTRIES = ["rhs", *by_night("outputs")]
 AWAY = np.array([0.1, 0.02, -0.1, 0.3, 0.1, 0.2])  # from the start, before it is put on the constraints
 GUESSED = np.array([0.0, 0.05, -0.04, 0.0, 0.3, 0.2])  # how far guesses are from closed
@@ -30,11 +31,10 @@ def bennett():
 
 @pytest.fixture(scope="module", params=ENTRIES)
 def f(bennett, request):
-    """An entry point itself, its Jacobian, a direction's and weights' derivatives."""
+    """An entry point itself, its Jacobian, and derivatives of weights."""
     program, p, entry = bennett.program, bennett.p, request.param
     whole = form_jacobian(program, entry, ["states"])
     evaluated, entries = make_evaluator(program, entry), make_evaluator(whole.program, whole.entry)
-    forward = make_evaluator(differentiate_forward(program, entry, ["states"]), f"jvp_{entry}")
     reverse = make_evaluator(differentiate_reverse(program, entry, ["states"]), f"vjp_{entry}")
 
     def dense(x):
@@ -45,8 +45,8 @@ def f(bennett, request):
     return SimpleNamespace(
         value=lambda x: np.asarray(evaluated(0.0, x, p=p)),
         jacobian=dense,
-        forward=lambda x, s: forward(0.0, x, p=p, s=s),
         reverse=lambda x, s: reverse(0.0, x, p=p, s=s),
+        entry=entry,
     )
 
 
@@ -55,7 +55,7 @@ def differences(f, x, h):
     return np.array([(f(x + h * e) - f(x - h * e)) / (2.0 * h) for e in np.eye(len(x))]).T
 
 
-@pytest.mark.parametrize("beside", [0.0, 1e-5, 0.03], ids=str)
+@pytest.mark.parametrize("beside", BESIDE, ids=str)
 def test_derivatives_are_those_of_the_function_that_is_evaluated(bennett, f, beside):
     rng = np.random.default_rng(5)
     x = bennett.x + beside * rng.normal(size=6)
@@ -64,11 +64,20 @@ def test_derivatives_are_those_of_the_function_that_is_evaluated(bennett, f, bes
     coarse, fine = (differences(f.value, x, h) for h in (4e-3, 2e-3))
     assert 3.9 < np.abs(coarse - J).max() / np.abs(fine - J).max() < 4.1, "errors fall by four as steps are halved"
     np.testing.assert_allclose(J, (4.0 * fine - coarse) / 3.0, atol=2e-8 * size)
-    one, other = rng.normal(size=(2, 6))
-    for s in (one, other, one + other):
-        np.testing.assert_allclose(f.forward(x, s), J @ s, atol=1e-12 * size)
     weights = rng.normal(size=len(J))
     np.testing.assert_allclose(f.reverse(x, weights), weights @ J, atol=1e-12 * size)
+
+
+@pytest.mark.repeats  # by day: the Jacobian is formed of derivatives along directions
+def test_directions_take_the_jacobian(bennett, f):
+    forward = make_evaluator(differentiate_forward(bennett.program, f.entry, ["states"]), f"jvp_{f.entry}")
+    rng = np.random.default_rng(5)
+    for beside in BESIDE:
+        x = bennett.x + beside * rng.normal(size=6)
+        J = f.jacobian(x)
+        one, other = rng.normal(size=(2, 6))
+        for s in (one, other, one + other):
+            np.testing.assert_allclose(forward(0.0, x, p=bennett.p, s=s), J @ s, atol=1e-12 * np.abs(J).max())
 
 
 def test_energy_does_not_change_along_the_motion(bennett):

@@ -79,8 +79,7 @@ def _assert_balanced(found: Compared) -> None:
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        ("force_in_the_joint_that_closes_a_loop", "kane"),
-        *by_night(("force_in_the_joint_that_closes_a_loop", "tmt")),
+        *by_night(*(("force_in_the_joint_that_closes_a_loop", method) for method in ("kane", "tmt"))),
         *(("force_along_a_velocity_constraint", method) for method in ("kane", "tmt")),
     ],
 )

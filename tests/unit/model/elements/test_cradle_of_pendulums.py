@@ -64,6 +64,7 @@ def test_the_reference_swings_to_and_fro():
     assert len(first) == int((3.0 / QUARTER + 1) / 2)
 
 
+@pytest.mark.repeats  # by day: the reference, above; an FMU with impacts in ``test_impact``
 def test_the_fmu_swings_to_and_fro(tmp_path):
     path = str(export(cradle(), tmp_path, fmi="3").path)
     names = ["q1", "q2", "q3"]

@@ -106,6 +106,7 @@ def test_a_beam_that_cannot_shorten_is_refused():
     slender({"bending_y": 2}, ("clamped", "pinned"))
 
 
+@pytest.mark.repeats  # by day: beams in a mechanism have the frequencies of the closed form, above
 def test_clamped_modes_on_a_hinge_converge_to_the_hinged_beam_from_above():
     expected = (np.array(ROOTS["pinned", "free"]) / LENGTH) ** 2 * np.sqrt(BENDING / LINE_MASS)
     errors = []
