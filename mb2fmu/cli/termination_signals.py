@@ -24,8 +24,8 @@ class TerminationSignal(KeyboardInterrupt):
         self.number = number
 
 
-class _Request:
-    """The request that is being answered: further signals are ignored.
+class _TerminationRequest:
+    """Raises the exception of a request once, and again where it was caught on its way; ignores further signals.
 
     Code of others may catch every exception, or has no caller to raise it to: extension modules while they are
     imported, ``__del__``, a bare ``except`` in a script. An exception that is gone before it has reached the command
@@ -73,7 +73,7 @@ def _signal_main_thread(number: int) -> None:
         signal.raise_signal(number)
 
 
-_request = _Request()
+_request = _TerminationRequest()
 
 
 def get_signal_exit_code(error: KeyboardInterrupt) -> int:
