@@ -17,6 +17,7 @@ Of a condition on time alone no state is off: its δ is round-off.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -53,6 +54,7 @@ ROOT_SEARCH_TOLERANCE = 200 * EPSILON
 """CVODE stops looking for an event within this part of time and step."""
 PROBE_FRACTION = 1e-6
 """Part of a state's scale by which it is moved to see what depends on it."""
+_SMALLEST_NUMBER = float(np.finfo(float).tiny)
 _STEP_BACK_FRACTION = 1e-2  # of a communication step
 
 
@@ -150,26 +152,20 @@ def _bound_single_event(
         steady_clocks[event.switch] = margin_near_zero
     allowed_differences: dict[InterfaceType, float] = {}
     grazing = False
+    rate, second_derivative = margin_near_zero.rate, margin_near_zero.second_derivative
     for kind, offset in MARGIN_OFFSETS.items():
         margin_error = margin_near_zero.uncertainty + offset
-        grazes = margin_near_zero.rate**2 <= 4.0 * margin_error * margin_near_zero.second_derivative
+        grazes = rate**2 <= 4.0 * margin_error * second_derivative
         grazing |= grazes
         root_search_error = ROOT_SEARCH_TOLERANCE * (event.time + step) if kind == "ModelExchange" else 0.0
-        delay = (
-            2.0
-            * margin_error
-            / (
-                margin_near_zero.rate
-                + np.sqrt(max(margin_near_zero.rate**2 - 2.0 * margin_error * margin_near_zero.second_derivative, 0.0))
-                + np.finfo(float).tiny
-            )
-        )
+        final_rate = math.sqrt(max(rate**2 - 2.0 * margin_error * second_derivative, 0.0))
+        delay = 2.0 * margin_error / (rate + final_rate + _SMALLEST_NUMBER)
         time_near_zero = (
-            2.0 * np.sqrt(margin_error / margin_near_zero.second_derivative)
-            if 4.0 * margin_error < margin_near_zero.second_derivative * step**2
+            2.0 * math.sqrt(margin_error / second_derivative)
+            if 4.0 * margin_error < second_derivative * step**2
             else step
         )
-        allowed_differences[kind] = float(time_near_zero if grazes else delay) + smallest_difference + root_search_error
+        allowed_differences[kind] = (time_near_zero if grazes else delay) + smallest_difference + root_search_error
     grazing = (
         grazing
         or _has_indeterminate_friction(reference, event)
@@ -207,15 +203,16 @@ def _depends_on_round_off_switch(
 
 def _has_indeterminate_friction(reference: ReferenceRun, event: LocatedEvent) -> bool:
     """Return whether another sign changes its mode at an event, and could as well not do so."""
-    numeric, run, (before, after) = reference.numeric, reference.experiment, event.sides
+    numeric, run = reference.numeric, reference.experiment
     assert is_hybrid(numeric)
-    other_switches = set(np.flatnonzero(before.values != after.values).tolist()) - {event.switch}
+    changed = {i for i, (old, new) in enumerate(zip(event.before, event.after, strict=True)) if old != new}
+    other_switches = changed - {event.switch}
     if not other_switches:
         return False
     inputs, prepared = run.inputs[event.step].tolist(), numeric.prepare(run.parameters)
     largest_offset = max(MARGIN_OFFSETS.values())
     indeterminate = find_indeterminate_friction_signs(
-        numeric, event.time, event.states[1][:-1], inputs, prepared, after, largest_offset
+        numeric, event.time, event.states[1][:-1], inputs, prepared, event.sides[1], largest_offset
     )
     return any(i in other_switches for i, _ in indeterminate)
 

@@ -5,7 +5,7 @@ The switch that came first is an expression, which says little of a contact to w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def format_event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Floats], fired: str, switch: str) -> str:
+def format_event_name(frozen: EquationsBetweenEvents, sides: Iterable[Floats], fired: str, switch: str) -> str:
     """Return the name of an event.
 
     Args:
@@ -29,6 +29,8 @@ def format_event_name(frozen: EquationsBetweenEvents, sides: tuple[Floats, Float
         fired: The first of the model's events that happened; empty: none.
         switch: Of what came first.
     """
+    if not (frozen.contacts or frozen.latches):
+        return fired or switch
     before, after = (dict(zip(frozen.equations.states, side.tolist(), strict=True)) for side in sides)
     changed = [*_name_contact_changes(frozen, before, after), *_name_latch_changes(frozen, before, after)]
     return ", ".join(changed) or fired or switch

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.modes.mode_equations import SwitchModes
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
-
-if TYPE_CHECKING:
-    from mb2fmu.validation.modes.mode_equations import SwitchModes
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +29,8 @@ class LocatedEvent:
         from_input_jump: Inputs that jumped made it, and not the motion.
         switch: Number of the switch that came first; -1 where inputs did.
         step: Number of the communication step.
-        sides: Everything that is discrete just before and just after.
+        mode_values: Modes before and after once more, as arrays, shape (2, number of switches).
+        past_conditions: Conditions as they were found last, before and after, shape (2, number of conditions).
         states: (x, W) just before and just after, shape (2, n_x + 1).
         round_off: It changes nothing but which of two sides a condition's quantity is on, which is zero all the time
             (what a latch holds): the sign of round-off.
@@ -46,9 +44,16 @@ class LocatedEvent:
     from_input_jump: bool
     switch: int
     step: int
-    sides: tuple[SwitchModes, SwitchModes]
+    mode_values: Floats
+    past_conditions: Floats
     states: Floats
     round_off: bool = False
+
+    @property
+    def sides(self) -> tuple[SwitchModes, SwitchModes]:
+        """Everything that is discrete just before and just after."""
+        before, after = map(SwitchModes, self.mode_values, self.past_conditions)
+        return before, after
 
 
 @dataclass(slots=True)

@@ -413,14 +413,12 @@ class _EventIntegrationLoop:
         before, after = (list(map(tuple, events.modes[:, side].tolist())) for side in (0, 1))
         kept, sets_state = changed.any(axis=1) | jumped, jumped.tolist()
         for k in np.flatnonzero(kept).tolist():
-            switch, modes, conditions = events.switches[k], events.modes[k], events.conditions[k]
-            sides = SwitchModes(modes[0], conditions[0]), SwitchModes(modes[1], conditions[1])
+            switch, states = events.switches[k], events.y[k]
             self._event_log.events.append(
                 LocatedEvent(
-                    events.times[k],
-                    self._name_event(events.fired[k], switch, events.y[k, :, :-1]) if name is None else name,
-                    before[k], after[k], sets_state[k], switch < 0, switch, self.number, sides, events.y[k],
-                    round_off[k],
+                    events.times[k], self._name_event(events.fired[k], switch, states) if name is None else name,
+                    before[k], after[k], sets_state[k], switch < 0, switch, self.number, events.modes[k],
+                    events.conditions[k], states, round_off[k],
                 )
             )  # fmt: skip
 
@@ -430,8 +428,8 @@ class _EventIntegrationLoop:
         Args:
             fired: Number of the first of the model's events that happened; -1: none.
             switch: Number of what came first.
-            states: Before and after it, shape (2, n_x).
+            states: (x, W) before and after it, shape (2, n_x + 1).
         """
         frozen = self.numeric.frozen
         name = frozen.events[fired].name if fired >= 0 else ""
-        return format_event_name(frozen, (states[0], states[1]), name, self.numeric.switch_names[switch])
+        return format_event_name(frozen, states[:, :-1], name, self.numeric.switch_names[switch])

@@ -29,9 +29,9 @@ _ROUND_OFF_STEP = 4.0 * float(np.finfo(float).eps)
 """Part of a time that is its round-off."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SimultaneousEvents:
-    """Events of one motion too close together to be distinguished; mostly a single one.
+    """Events of one motion too close together to be distinguished; mostly a single one. Not frozen, as those are not.
 
     Attributes:
         first: What begins it.
@@ -128,10 +128,12 @@ def find_points_between_matching_events(
 
 def _have_same_modes(first: SimultaneousEvents, second: SimultaneousEvents, round_off_switches: frozenset[int]) -> bool:
     """Return whether two events lead from the same modes to the same, but for those that round-off changes."""
-    pairs = (first.first.before, second.first.before), (first.last.after, second.last.after)
+    begins, ends = (first.first.before, second.first.before), (first.last.after, second.last.after)
+    if begins[0] == begins[1] and ends[0] == ends[1]:
+        return True
     return all(
-        one == other or _drop_idle_modes(one, round_off_switches) == _drop_idle_modes(other, round_off_switches)
-        for one, other in pairs
+        _drop_idle_modes(one, round_off_switches) == _drop_idle_modes(other, round_off_switches)
+        for one, other in (begins, ends)
     )
 
 
