@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mb2fmu.validation.reference.experiment_values import ExperimentValues, form_experiment_values
     from mb2fmu.validation.reference.reference_run import (
         ReferenceRun,
-        integrate_reference_by_explicit_euler,
         make_reference,
     )
     from mb2fmu.validation.reference.start_error_growth import measure_start_error_growth
@@ -84,7 +83,6 @@ __all__ = [
     "compare_derivatives_at_table_points",
     "compare_fmu_with_measurements",
     "form_experiment_values",
-    "integrate_reference_by_explicit_euler",
     "is_too_large_for_symbols",
     "list_flexible_body_limitations",
     "make_reference",
@@ -109,7 +107,7 @@ __getattr__ = import_on_first_use(
         "flexible_body_limitations": "list_flexible_body_limitations",
         "independent_checks": "IndependentCheck IndependentChecks run_independent_checks",
         "reference.experiment_values": "ExperimentValues form_experiment_values",
-        "reference.reference_run": "ReferenceRun integrate_reference_by_explicit_euler make_reference",
+        "reference.reference_run": "ReferenceRun make_reference",
         "reference.start_error_growth": "measure_start_error_growth",
         "reference.trajectory_records": "Trajectory",
         "reference_equations.newton_euler": "can_integrate_newton_euler_reference is_too_large_for_symbols",

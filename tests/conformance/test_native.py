@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from conformance.tools import driver, script, tool
+from explicit_euler import integrate_explicit_euler, make_slope_with_held_inputs
 
 from mb2fmu import pipeline, validation
 from mb2fmu.compiler import lowering
@@ -29,10 +30,8 @@ from mb2fmu.validation.comparison.motion_comparison import compute_error_bounds
 from mb2fmu.validation.modes.hybrid_equations import HybridEquations
 from mb2fmu.validation.reference.reference_run import (
     drop_diagnostic_outputs,
-    make_slope_with_held_inputs,
     observe_trajectory,
 )
-from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
 from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
 
 ROOT = Path(__file__).parents[2]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from explicit_euler import make_slope_with_held_inputs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
@@ -36,7 +37,6 @@ from mb2fmu.validation.conformity_checks import check_fmu_conformity
 from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     compute_start_state,
-    make_slope_with_held_inputs,
     observe_trajectory,
 )
 

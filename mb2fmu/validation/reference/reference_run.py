@@ -26,9 +26,7 @@ from mb2fmu.validation.reference.integration_standstill_diagnosis import diagnos
 from mb2fmu.validation.reference.perturbed_contact_starts import ContactGaps
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
-    HeldSlopeFunction,
     IntegrationStandstillError,
-    integrate_explicit_euler,
 )
 from mb2fmu.validation.reference.trajectory_integration import (
     EVALUATION_BUDGET,
@@ -489,11 +487,6 @@ def integrate_reference(
         raise diagnose_integration_standstill(error, integration.slope(max(step, 0)), names) from error
 
 
-def make_slope_with_held_inputs(numeric: NumericEquations, run: ExperimentValues) -> HeldSlopeFunction:
-    """Return the slope of (x, W) in step k, with the inputs of that step held."""
-    return TrajectoryIntegrationProblem(numeric, run.time, run.inputs, numeric.prepare(run.parameters)).slope
-
-
 def compute_start_state(numeric: NumericEquations, run: ExperimentValues) -> Floats:
     """Return x at t = 0 from the start values; independent speeds keep theirs, dependent ones follow."""
     u = [run.u[i] for i in numeric.equations.u_independent]
@@ -631,30 +624,3 @@ def _describe_provenance(
             "sympy": sm.__version__,
         },
     }
-
-
-def integrate_reference_by_explicit_euler(
-    definition: DeclaredModelContent,
-    equations: EquationsOfMotion,
-    step: float,
-    *,
-    experiment: ExperimentValues | None = None,
-) -> Trajectory:
-    """Integrate by explicit Euler with a fixed step in s, for results that others published so.
-
-    No uncertainty is claimed (zeros): the steps are requested, not the motion.
-
-    Raises:
-        ValidationError: As :func:`make_reference`.
-    """
-    run = experiment or form_experiment_values(definition)
-    numeric = NumericEquations(equations, typical_motion_magnitudes(definition))
-    start = np.append(compute_start_state(numeric, run), 0.0)
-    states = integrate_explicit_euler(make_slope_with_held_inputs(numeric, run), run.time, start, step)[:, :-1]
-    values, _, _ = observe_trajectory(numeric, run, states, numeric.prepare(run.parameters))
-    names = tuple(v.name for v in list_compared_variables(definition, equations))
-    origin = _describe_provenance(definition, numeric, run) | {
-        "integrator": f"explicit Euler, step {step!r} s",
-        "tolerances": [],
-    }
-    return Trajectory(names, run.time, values, np.zeros_like(values), origin)

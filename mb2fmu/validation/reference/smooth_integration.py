@@ -108,30 +108,6 @@ def _estimate_slope_round_off(slope: SlopeFunction, t: float, y: Floats) -> Floa
     return np.asarray(np.max(np.where(np.isfinite(changes), changes, 0.0), axis=0))
 
 
-def integrate_explicit_euler(slope: HeldSlopeFunction, time: Floats, start: Floats, step: float) -> Floats:
-    """Integrate by explicit Euler with a fixed step, for published results of that kind.
-
-    Args:
-        slope: As for :func:`integrate_smooth_equations`.
-        time: Communication points; each interval is divided into equal steps of about ``step``.
-        start: y at ``time[0]``.
-        step: In s.
-
-    Returns:
-        Shape (n_t, n).
-    """
-    y = np.empty((len(time), len(start)))
-    y[0] = start
-    for k, (begin, end) in enumerate(zip(time[:-1].tolist(), time[1:].tolist(), strict=True)):
-        count = max(1, round((end - begin) / step))
-        h = (end - begin) / count
-        value, f = y[k], slope(k)
-        for i in range(count):
-            value = value + h * f(begin + i * h, value)
-        y[k + 1] = value
-    return y
-
-
 def return_nan_outside_domain(slope: SlopeFunction) -> SlopeFunction:
     """Turn errors of the domain, singular matrices and what overflows into NaN: a shorter step is tried."""
 

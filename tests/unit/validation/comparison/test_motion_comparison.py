@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sm
+from explicit_euler import integrate_explicit_euler, make_slope_with_held_inputs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
@@ -36,10 +37,8 @@ from mb2fmu.validation.comparison.motion_comparison import (
 )
 from mb2fmu.validation.reference.reference_run import (
     compute_start_state,
-    make_slope_with_held_inputs,
     observe_trajectory,
 )
-from mb2fmu.validation.reference.smooth_integration import integrate_explicit_euler
 from mb2fmu.validation.reference_and_bounds import ReferenceAndBounds
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult
 

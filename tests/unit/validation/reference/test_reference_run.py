@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import sympy as sm
+from explicit_euler import integrate_explicit_euler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
@@ -22,7 +23,6 @@ from mb2fmu.mechanics.formulations import formulate
 from mb2fmu.validation import form_experiment_values, make_reference
 from mb2fmu.validation.reference.smooth_integration import (
     TIGHTEST_SOLVER_TOLERANCE,
-    integrate_explicit_euler,
     integrate_smooth_equations,
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from explicit_euler import make_slope_with_held_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import mechanism_of
@@ -33,7 +34,6 @@ from mb2fmu.validation.comparison.motion_comparison import (
 from mb2fmu.validation.reference.reference_run import (
     compute_constraint_scales,
     compute_start_state,
-    make_slope_with_held_inputs,
     observe_trajectory,
 )
 from mb2fmu.validation.reference.variable_scales import (
