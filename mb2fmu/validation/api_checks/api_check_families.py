@@ -15,6 +15,10 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     ApiCheckPoint,
     make_api_check_planner,
 )
+from mb2fmu.validation.api_checks.constraint_stabilization_check import (
+    compare_stabilization,
+    plan_stabilization_calls,
+)
 from mb2fmu.validation.api_checks.derivative_api_checks import (
     compare_adjoint_derivatives,
     compare_directional_derivatives,
@@ -181,6 +185,8 @@ _API_CHECKS = (
     ApiCheckFamily("derivatives by parameters", "against differences of the reference by parameters",
              plan_parameter_derivative_calls, compare_parameter_derivatives, reported_if_absent=False),
     EXTREMES,
+    ApiCheckFamily("constraint stabilization", "the point that x' returns to lies on the constraints",
+             plan_stabilization_calls, compare_stabilization, reported_if_absent=False),
     STEPS,
     SOLVERS,
     ApiCheckFamily("ramps of inputs", "states behind a step against the reference; saved ones the same bits",
