@@ -27,8 +27,7 @@ from distributed.utils import get_mp_context
 from mb2fmu.analysis.studies.study_case_runner import StudyCaseResults, StudyCaseRunner, StudyCaseRunSettings
 from mb2fmu.analysis.studies.study_case_scheduling import CaseNumbers, FinishedChunks
 from mb2fmu.errors import Fault, ToolError
-from mb2fmu.fmu.package import write_file_tree
-from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
+from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes, write_files_for_run
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,8 +58,7 @@ class _DaskFmuWorkerPlugin(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         """Unpack the FMU in the worker's own folder, which the worker removes."""
         folder = Path(worker.local_directory) / f"mb2fmu-{self.key[:16]}"
-        (folder / "resources").mkdir(parents=True, exist_ok=True)
-        write_file_tree(unpack_archive_bytes(self.content, "unit"), folder)
+        write_files_for_run(unpack_archive_bytes(self.content, "unit"), folder)
         if self.own and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal signals all; who started this one ends it
         self.runner = StudyCaseRunner(self.job, folder)
