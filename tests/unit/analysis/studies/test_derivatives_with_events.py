@@ -73,7 +73,7 @@ def test_the_instant_of_the_event_is_in_it(ball: CompiledModelEnsemble, monkeypa
                 ("c_phi", "mu", "J_M", "omega_S"),
                 ("y", "phi_M", "phi_S", "v", "omega_M", "omega_S"),
                 0.0075,
-            )
+            ),
         ),
         ("stick_slip_belt", ("k", "F_s"), (), 0.137),
     ],

@@ -17,7 +17,6 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 import pytest
-import zarr
 from click.testing import CliRunner
 from representatives import by_night
 
@@ -376,6 +375,8 @@ def test_a_table_that_cannot_be_written_is_reported_before_the_simulation(
 
 
 def test_trajectories_as_arrays_have_all_cases_and_nan_where_one_failed(falling: Path, tmp_path: Path) -> None:
+    import zarr
+
     plan = plan_of(falling, tmp_path, "g,mood\n1,0\n2,3\n4,0\n", "trajectories = ['h']\ntrajectory_format = 'zarr'")
     outcome = run_study(plan, tmp_path / "out", scheduler="none")
     group = zarr.open_group(outcome.folder / "trajectories.zarr", mode="r")
