@@ -14,11 +14,15 @@ import pytest
 from mb2fmu import validation
 
 PRELUDE = """
-from functools import partial
 import mb2fmu.validation
-mb2fmu.validation.validate = partial(mb2fmu.validation.validate, conformance=False, perturb=False)
+
+def validate_motion(*arguments, **options):
+    from mb2fmu.validation.fmu_validation import validate
+    return validate(*arguments, **{"conformance": False, "perturb": False} | options)
+
+mb2fmu.validation.validate = validate_motion
 """
-"""The same as the beginning of a script for a process of its own."""
+"""The same as the beginning of a script for a process of its own; it imports nothing that the process may not need."""
 
 
 def shorten_validations(monkeypatch: pytest.MonkeyPatch, *, perturb: bool = False) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, describe_process_end
+from mb2fmu.fmu.package import write_files_for_run
 from mb2fmu.systems.fmu_component import FmuComponent
 from mb2fmu.systems.master.master_process import MasterComponentRequest, MasterRunRequest
 from mb2fmu.systems.wired_system import CouplingError, WiredSystem
@@ -114,11 +115,7 @@ def _make_request(wired_system: WiredSystem, folder: Path) -> MasterRunRequest:
     component_requests = []
     for component, values in zip(wired_system.components, wired_system.values, strict=True):
         unzipped_folder = folder / "units" / component.name
-        for member in component.file_tree:
-            target = unzipped_folder / member
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(component.file_tree[member])
-        (unzipped_folder / "resources").mkdir(exist_ok=True)
+        write_files_for_run(component.file_tree, unzipped_folder)
         references = tuple(component.variables[name].reference or 0 for name in values)
         instance_request = {
             "name": component.name,

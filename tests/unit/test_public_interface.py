@@ -18,8 +18,8 @@ from mb2fmu.model import elements
 
 ROOT = Path(__file__).parents[2]
 MAX_NAMES = 40  # beside elements, of which there may be any number
-TYPED = {"adopt", "audit_fmu", "couple"}
-"""Functions whose examples take two seconds: by day README has their commands typed."""
+TYPED = {"adopt", "audit_fmu", "couple", "run", "validate"}
+"""Functions whose examples take a second and more: by day README has their commands typed."""
 FUNCTIONS = [name for name in mb2fmu.__all__ if inspect.isroutine(getattr(mb2fmu, name))]
 
 

@@ -23,7 +23,7 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the pro
          "ffmpeg failed (exit code 8); its last line is: Unknown encoder x",
          "install an ffmpeg with the encoder libx264, or write a .gif"),
         ("kill -9 $$", "ffmpeg failed (killed by SIGKILL); it wrote nothing", "write a .gif, which needs no ffmpeg"),
-        ("exec sleep 20", "ffmpeg did not finish within 0.5 s", "write a .gif"),
+        ("exec sleep 20", "ffmpeg did not finish within 0.1 s", "write a .gif"),
     ],
 )  # fmt: skip
 def test_a_film_that_ffmpeg_does_not_make(script, expected, remedy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -31,7 +31,7 @@ def test_a_film_that_ffmpeg_does_not_make(script, expected, remedy, tmp_path: Pa
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(video_encoding, "_ENCODER_TIME_LIMIT_S", 0.5 if "sleep" in script else 60.0)
+    monkeypatch.setattr(video_encoding, "_ENCODER_TIME_LIMIT_S", 0.1 if "sleep" in script else 60.0)
     with pytest.raises(ToolError) as caught:
         video_encoding.encode_video([b"picture"], ".mp4", 25)
     (fault,) = caught.value.faults

@@ -20,7 +20,8 @@ from mb2fmu.compiler.program.scalar_program import (
 )
 
 Vector = npt.ArrayLike
-_NO_VALUES: tuple[float, ...] = ()
+_DOUBLE = np.dtype(np.float64)
+_NO_VALUES: npt.NDArray[np.float64] = np.empty(0)
 _CONTINUATION_STEPS = 32  # of the way from one state to another that is far from it
 
 
@@ -209,9 +210,12 @@ class EntryPointEvaluator:
             m: Discrete memory; None: that which belongs to the place (:class:`PositionDeterminedMemory`).
             s: Seeds.
         """
-        given = (t, x, r, p, _NO_VALUES if m is None else m, s)
-        arrays = [np.asarray(value, dtype=np.float64) for value in given]
-        batch = arrays[0].ndim == 1 or any(array.ndim == 2 for array in arrays[1:])
+        # Integrators call this ten thousands of times: what is an array of doubles already is not converted.
+        arrays: list[npt.NDArray[np.float64]] = [
+            value if type(value) is np.ndarray and value.dtype is _DOUBLE else np.asarray(value, np.float64)
+            for value in (t, x, r, p, _NO_VALUES if m is None else m, s)
+        ]
+        batch = arrays[0].ndim == 1 or 2 in [array.ndim for array in arrays]
         if m is None and self.memory is not None:
             arrays[4] = self.memory.memory_along_rows(arrays[:4]) if batch else self.memory.memory_at(arrays[:4])
         if batch:

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
         write_new_file,
     )
     from mb2fmu.fmu.package.embedded_reference_trajectory import EmbeddedTrajectoryTable, form_embedded_reference_files
-    from mb2fmu.fmu.package.fmu_archive import make_fmu_archive, read_archive, write_fmu_archive
+    from mb2fmu.fmu.package.fmu_archive import (
+        make_fmu_archive,
+        read_archive,
+        write_files_for_run,
+        write_fmu_archive,
+    )
     from mb2fmu.fmu.package.fmu_icons import make_fmu_pictures, rasterize_svg
     from mb2fmu.fmu.package.native_fmu_assembly import (
         add_documentation_page,
@@ -51,6 +56,7 @@ __all__ = [
     "remove_validation_report",
     "write_file_atomically",
     "write_file_tree",
+    "write_files_for_run",
     "write_fmu_archive",
     "write_new_file",
 ]
@@ -61,7 +67,7 @@ __getattr__ = import_on_first_use(
         "atomic_publishing": "make_unpublished_folder publish_files relative_posix_path write_file_atomically"
         " write_file_tree write_new_file",
         "embedded_reference_trajectory": "EmbeddedTrajectoryTable form_embedded_reference_files",
-        "fmu_archive": "make_fmu_archive read_archive write_fmu_archive",
+        "fmu_archive": "make_fmu_archive read_archive write_files_for_run write_fmu_archive",
         "fmu_icons": "make_fmu_pictures rasterize_svg",
         "native_fmu_assembly": "add_documentation_page add_validation_report assemble_native_fmu hash_file_tree"
         " remove_validation_report",

@@ -97,6 +97,20 @@ def unpack_archive_bytes(
         ) from error
 
 
+def write_files_for_run(tree: InMemoryFileTree, folder: Path) -> None:
+    """Write an FMU's files into a folder of its own, to be run and then removed.
+
+    Sources stay out, most of its files: they are for who compiles the FMU. ``resources`` is there even if it is empty,
+    as FMI demands.
+    """
+    for name in tree:
+        if not name.startswith("sources/"):
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(tree[name])
+    (folder / "resources").mkdir(parents=True, exist_ok=True)
+
+
 def _check_member_count(content: bytes, found: int) -> None:
     """Raise if the archive announces another number of members; ``zipfile`` does not check that."""
     end = content.rfind(b"PK\x05\x06")

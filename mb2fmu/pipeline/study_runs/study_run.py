@@ -219,13 +219,11 @@ def _open_case_engine(
     study: ResolvedStudy, content: bytes, scheduler: str, workers: int | None, client: Any, cases: int
 ) -> Iterator[StudyWorkerPool]:
     """Provide the engine that runs so many cases; it is removed at the end."""
-    from mb2fmu.fmu.package.atomic_publishing import write_file_tree
-    from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes
+    from mb2fmu.fmu.package.fmu_archive import unpack_archive_bytes, write_files_for_run
 
     with make_temporary_folder("run the cases") as folder:
         if client is None and scheduler == IN_PROCESS_SCHEDULER:
-            (folder / "resources").mkdir()
-            write_file_tree(unpack_archive_bytes(content, "unit"), folder)
+            write_files_for_run(unpack_archive_bytes(content, "unit"), folder)
             yield InProcessStudyCaseEngine(study.job, folder, study.cases)
             return
         try:

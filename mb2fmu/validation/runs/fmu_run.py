@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import Fault, ToolError, ValidationError, describe_process_end
-from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.fmu.package import read_archive
+from mb2fmu.fmu.package import read_archive, write_files_for_run
 from mb2fmu.temporary_files import make_temporary_folder
 from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.runs.fmu_description_for_runs import FmuDescription, InterfaceType, read_fmu_description
@@ -143,7 +142,7 @@ def run_fmu_process(
     for experiment in experiments:
         require_experiment_variables(description, experiment, variables)
     with make_temporary_folder("run the FMU") as folder:
-        _write_fmu(tree, folder / "unit")
+        write_files_for_run(tree, folder / "unit")
         request = {
             "cvode_callbacks": compile_cvode_callbacks(folder) if interface_type == "ModelExchange" else None,
             "folder": str(folder),
@@ -209,15 +208,6 @@ def require_experiment_variables(
                 faults.append(Fault(f"is {known_variables[name].causality}, not input, in the FMU", name))
     if faults:
         raise ValidationError("the FMU cannot be compared with the model:", faults)
-
-
-def _write_fmu(tree: InMemoryFileTree, folder: Path) -> None:
-    """Write an FMU into a folder; `resources` exists even if it is empty, as FMI demands."""
-    for path in tree:
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(tree[path])
-    (folder / "resources").mkdir(exist_ok=True)
 
 
 def _run_driver(

@@ -16,10 +16,10 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from scipy.integrate import solve_ivp
-from shorter_validations import shorten_validations, shorter_validations
+from shorter_validations import shorter_validations
 
 import mb2fmu
-from mb2fmu import pipeline, visualization
+from mb2fmu import pipeline
 from mb2fmu.errors import EmitError, InterfaceError, ModelError, PackageError
 from mb2fmu.fmu.interface import FmuTarget
 from mb2fmu.pipeline.derivation.formulation_and_build_options import (
@@ -304,11 +304,3 @@ def test_the_pipeline_reads_as_one_page():
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     documented = sum((first := node.body[0]).end_lineno - first.lineno + 1 for node in functions)
     assert len(text.splitlines()) - functions[0].lineno - documented <= 60
-
-
-def test_the_scene_is_built_once_per_run(tmp_path: Path, monkeypatch) -> None:
-    described = []
-    monkeypatch.setattr(visualization, "build_scene", lambda *given: described.append(given))
-    shorten_validations(monkeypatch)
-    assert mb2fmu.run(pendulum(), tmp_path).passed
-    assert len(described) == 1

@@ -72,10 +72,13 @@ def test_run_makes_modes_and_scene_once_and_seldom_comes_back(monkeypatch, tmp_p
     for owner, name in ((events, "convert_switches_to_modes"), (visualization, "build_scene")):
         actual = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given, _as=actual, _name=name: made.append(_name) or _as(*given))
+    text, short = MODEL.read_text(encoding="utf-8"), tmp_path / MODEL.name
+    assert "stop=2.0" in text
+    short.write_text(text.replace("stop=2.0", "stop=0.6"), encoding="utf-8")  # it bounces once: each call is traced
     trace = CallTrace()
     sys.setprofile(trace)
     try:
-        finished = mb2fmu.run(MODEL, tmp_path, method="recursive-composite")
+        finished = mb2fmu.run(short, tmp_path / "out", method="recursive-composite")
     finally:
         sys.setprofile(None)
     assert finished.passed

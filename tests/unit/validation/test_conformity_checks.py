@@ -49,6 +49,13 @@ def errors(built, tmp_path, edit=None) -> list[str]:
     return [f"{each.checker}: {each.message}" for each in found if each.severity == "error"]
 
 
+@pytest.fixture
+def auditor_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither other checkers nor sources, which take most of the time, where the auditor's findings are the subject."""
+    for name in ("run_external_checkers", "compare_recompiled_sources"):
+        monkeypatch.setattr(f"mb2fmu.validation.conformity_checks.{name}", lambda *_, **__: ())
+
+
 def put(path: str, **attributes: str):
     """Sets attributes of the first element at an XPath."""
 
@@ -301,6 +308,7 @@ OPEN = "the holonomic constraints: they contradict each other and stay open, las
         }),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("auditor_alone")
 def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
     redundant, stiff, findings, built, tmp_path, monkeypatch
 ):
@@ -319,6 +327,7 @@ def test_only_refusals_by_contradiction_are_right_where_rows_are_redundant(
         assert any(text in each for each in found) is fails, (text, found)
 
 
+@pytest.mark.usefixtures("auditor_alone")
 def test_what_is_not_audited_in_time_is_no_verdict(built, tmp_path, monkeypatch):
     # By the clock: a busy machine must not let an FMU pass that was not looked at.
     monkeypatch.setattr("mb2fmu.validation.conformity_checks.AUDIT_WALL_TIME_S", 0.0)

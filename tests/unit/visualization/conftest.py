@@ -120,11 +120,12 @@ def browser(tmp_path):
     if name is None:
         pytest.skip("chromium is not installed on this machine")
 
-    def run(page, *options, fragment="", size="900,900", patience=4000, clean=True):
+    def run(page, *options, fragment="", size="900,900", patience=1000, clean=True):
         (tmp_path / "page.html").write_bytes(page)
         command = [name, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync", "--hide-scrollbars"]
         command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", f"--window-size={size}"]
         command += ["--disable-background-networking", "--disable-component-update"]
+        command += ["--disable-gpu-rasterization"]  # without a graphics card it takes seconds to compile what draws so
         if "play" not in fragment and not any(option.startswith("--screenshot") for option in options):
             # A page that stands, and is not photographed, takes half of the time so; the driver says that this stalls.
             command += ["--disable-gpu-compositing"]

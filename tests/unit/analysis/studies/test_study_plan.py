@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import qmc, uniform
-from scipy.stats import sobol_indices as scipys_indices
 
 from mb2fmu.analysis.studies.resolved_study_plan import VariedQuantityValues, sample_study_cases
 from mb2fmu.analysis.studies.sensitivity_indices import estimate_sobol_indices
@@ -75,6 +73,8 @@ def test_a_latin_hypercube_has_one_case_in_each_row_of_each_axis(n: int, seed: i
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**31))
 def test_a_latin_hypercube_has_scipys_numbers(n: int, d: int, seed: int) -> None:
+    from scipy.stats import qmc
+
     axes = [VariedQuantityValues("uniform", (0.0, 1.0))] * d
     scipys = qmc.LatinHypercube(d, rng=np.random.default_rng(seed)).random(n)
     assert sample_study_cases("latin-hypercube", axes, n, seed).tobytes() == np.ascontiguousarray(scipys).tobytes()
@@ -88,6 +88,8 @@ def test_normal_values_have_their_mean_and_deviation() -> None:
 
 def test_indices_are_the_closed_form_of_ishigamis_function_and_scipys() -> None:
     """Ishigami, Homma (1990): a = 7, b = 0.1."""
+    from scipy.stats import sobol_indices, uniform
+
     a, b, n = 7.0, 0.1, 4096
     cases = sample_study_cases("sobol", [VariedQuantityValues("uniform", (-np.pi, np.pi))] * 3, n, 2, indices=True)
 
@@ -103,7 +105,7 @@ def test_indices_are_the_closed_form_of_ishigamis_function_and_scipys() -> None:
     np.testing.assert_allclose(found.total, np.array([one + both, two, both]) / variance, atol=0.02)
     for estimate, interval in ((found.first, found.first_interval), (found.total, found.total_interval)):
         assert ((interval[:, 0] <= estimate) & (estimate <= interval[:, 1])).all()
-    theirs = scipys_indices(func=f, n=n, dists=[uniform(-np.pi, 2 * np.pi)] * 3, rng=1)
+    theirs = sobol_indices(func=f, n=n, dists=[uniform(-np.pi, 2 * np.pi)] * 3, rng=1)
     np.testing.assert_allclose(found.total, theirs.total_order, atol=0.02)
 
 

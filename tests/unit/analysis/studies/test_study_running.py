@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import dask
 import numpy as np
 import psutil
 import pyarrow.parquet as pq
 import pytest
-import zarr
 from click.testing import CliRunner
 from representatives import by_night
 
@@ -274,6 +274,11 @@ def test_workers_lose_nothing_when_one_is_killed_and_give_the_same_results(
             np.testing.assert_equal(ours, theirs)
 
 
+def runs_a_chunk(dask_scheduler: Any) -> bool:
+    """Whether a scheduler waits for a worker's answer."""
+    return any(task.state == "processing" for task in dask_scheduler.tasks.values())
+
+
 def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_path: Path) -> None:
     """Workers are killed that have finished chunks nobody has fetched yet; others are waited for, however slow."""
     rows = "g\n" + "\n".join(f"{0.01 * k:.2f}" for k in range(1, 101)) + "\n"
@@ -285,7 +290,8 @@ def test_answers_that_end_with_their_worker_are_made_again(falling: Path, tmp_pa
 
         def report_progress(done: int, _n: int, _failed: int) -> None:
             if done and not killed:
-                time.sleep(1.0)  # what was handed out is finished meanwhile
+                while client.run_on_scheduler(runs_a_chunk):
+                    time.sleep(0.01)  # what was handed out is finished meanwhile
                 killed.extend(client.run(os.getpid).values())
                 for each in killed:
                     os.kill(each, signal.SIGKILL)
@@ -337,7 +343,7 @@ def test_a_folder_has_one_study_at_a_time_and_a_dead_one_is_no_hindrance(falling
 
 
 def test_without_a_scheduler_nothing_is_left(falling: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_workers, "CONNECT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(dask_workers, "CONNECT_TIMEOUT_S", 0.2)
     plan = plan_of(falling, tmp_path, "g\n1\n2\n")
     for folder in (tmp_path / "out", tmp_path):
         before = sorted(tmp_path.iterdir())
@@ -369,6 +375,8 @@ def test_a_table_that_cannot_be_written_is_reported_before_the_simulation(
 
 
 def test_trajectories_as_arrays_have_all_cases_and_nan_where_one_failed(falling: Path, tmp_path: Path) -> None:
+    import zarr
+
     plan = plan_of(falling, tmp_path, "g,mood\n1,0\n2,3\n4,0\n", "trajectories = ['h']\ntrajectory_format = 'zarr'")
     outcome = run_study(plan, tmp_path / "out", scheduler="none")
     group = zarr.open_group(outcome.folder / "trajectories.zarr", mode="r")
@@ -472,7 +480,7 @@ plan, unit, folder = map(Path, sys.argv[1:])
 study, _, _ = _prepare_study(plan.parent, read_study_plan(_read_plan_file(plan)), None)
 write_file_tree(read_archive(unit), folder)
 (folder / "resources").mkdir(exist_ok=True)
-study_case_runner._HANGING_GRACE_S = 0.5
+study_case_runner._HANGING_GRACE_S = 0.1
 runner = study_case_runner.StudyCaseRunner(study.job, folder)
 runner.start_call_watchdog()
 runner.run(study.cases)
@@ -480,14 +488,16 @@ runner.run(study.cases)
 
 
 def test_a_call_that_does_not_return_ends_its_process(falling: Path, tmp_path: Path) -> None:
-    plan = plan_of(falling, tmp_path, "g,mood\n1,0\n1,2\n", "time_limit = 0.5")
+    plan = plan_of(falling, tmp_path, "g,mood\n1,0\n1,2\n", "time_limit = 0.3")
     command = [sys.executable, "-c", HANGS, str(plan), str(falling), str(tmp_path / "unit")]
     assert subprocess.run(command, timeout=60, check=False).returncode == 70
 
 
 _INTERRUPTIBLE = """
 import signal
+from mb2fmu.analysis.studies import study_result_store
 from mb2fmu.cli import main
+study_result_store.FLUSH_INTERVAL_S = 0.1
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
     main()
@@ -502,7 +512,7 @@ def test_an_interrupted_command_keeps_results_and_leaves_no_process(falling: Pat
     try:
         limit = time.monotonic() + 120.0
         while not list(out.glob("parts/part-*")) and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.2)
+            time.sleep(0.02)
         children = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
         said = process.communicate(timeout=60)[0].decode()

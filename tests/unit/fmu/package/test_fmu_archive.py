@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
-from mb2fmu.fmu.package import fmu_archive, read_archive, write_fmu_archive
+from mb2fmu.fmu.package import fmu_archive, read_archive, write_files_for_run, write_fmu_archive
 
 DESCRIPTION = "modelDescription.xml"
 SOUND = InMemoryFileTree(
@@ -190,3 +190,11 @@ def test_all_faults_are_reported_at_once():
 def test_folders_are_left_out(tmp_path):
     path = zipped(tmp_path / "M.fmu", [("resources/", b""), (DESCRIPTION, b"<xml/>"), ("resources/a", b"")])
     assert list(read_archive(path)) == [DESCRIPTION, "resources/a"]
+
+
+def test_what_runs_has_its_resources_and_no_sources(tmp_path):
+    write_files_for_run(SOUND.joined(InMemoryFileTree({"sources/a.c": b"int a;"})), tmp_path / "full")
+    found = {path.relative_to(tmp_path / "full").as_posix() for path in (tmp_path / "full").rglob("*.*")}
+    assert found == set(SOUND)
+    write_files_for_run(InMemoryFileTree({DESCRIPTION: b"<xml/>"}), tmp_path / "empty")
+    assert (tmp_path / "empty" / "resources").is_dir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from representatives import by_night, marked
 from mb2fmu.cli.cli_application import commands
 from mb2fmu.errors import ModelError
 from mb2fmu.model import check_model, load
-from mb2fmu.pipeline.adoption import script_adoption
+from mb2fmu.pipeline.adoption import script_adoption, script_adoption_process
 from mb2fmu.pipeline.adoption.adopted_script_result import AdoptedModelFile
 from mb2fmu.pipeline.adoption.script_adoption import adopt
 from mb2fmu.pipeline.adoption.script_adoption_process import adopt_script
@@ -228,12 +229,15 @@ def test_a_start_that_follows_from_unformed_equations_is_doubted(tmp_path: Path)
     assert any("equations of motion that were not formed" in each for each in record.faults)
 
 
-def test_a_script_that_catches_the_interrupt_is_interrupted_again(tmp_path: Path) -> None:
+def test_a_script_that_catches_the_interrupt_is_interrupted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script_adoption_process, "_REPEATED_INTERRUPT_S", 0.1)
     stubborn = "from time import sleep\nif kane.forcing[0]:\n    try:\n        while True: sleep(0.01)\n"
     stubborn += "    except BaseException: pass\n"
     stubborn += "    while True: sleep(0.01)\n"
     record = adopt_script(
-        written(tmp_path, EQUILIBRIUM.replace("c = {", stubborn + "c = {")), "pendulum.py", "Pendulum", None, 2.5
+        written(tmp_path, EQUILIBRIUM.replace("c = {", stubborn + "c = {")), "pendulum.py", "Pendulum", None, 1.8
     )
     assert any("equations of motion that were not formed" in each for each in record.faults)
 
@@ -466,8 +470,12 @@ def test_scripts_without_mechanics_are_refused(tmp_path: Path, text: str, said: 
         adopt(written(tmp_path, text))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="an interpreter that is a program of the shell")
 def test_a_script_that_ends_its_process_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
+    interpreter = written(tmp_path, "#!/bin/sh\nexit 7\n", "interpreter")  # which would take a second to come to it
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
     with pytest.raises(ModelError, match="exit code 7"):
         adopt(written(tmp_path, "import os\nos._exit(7)\n"))
 

@@ -108,7 +108,7 @@ def test_the_command_validates_behind_the_motion_and_leaves_nothing(tmp_path: Pa
             state = json.loads(got("/state")[1])
             if state["verdict"] in {"good", "bad"}:
                 break
-            time.sleep(0.5)
+            time.sleep(0.1)
         assert state["verdict"] == "good"
         assert "passed" in state["text"]
         assert b"<html" in got("/motion.html")[1]

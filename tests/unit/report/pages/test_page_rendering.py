@@ -380,7 +380,7 @@ def test_chromium_shows_the_page_without_a_word(pendulum, motion, tmp_path):
     (tmp_path / "page.html").write_bytes(moving_page(pendulum(failing=("y1",)), motion))
     command = [browser, "--headless=new", "--no-sandbox", "--no-first-run", "--disable-sync"]
     command += ["--disable-background-networking", "--disable-component-update", f"--user-data-dir={tmp_path / 'user'}"]
-    command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--virtual-time-budget=4000"]
+    command += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--virtual-time-budget=1000"]
     command += ["--disable-gpu-compositing"]  # half of the time; the driver says that this stalls
     command += ["--enable-logging=stderr", "--v=0", "--dump-dom", (tmp_path / "page.html").as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)

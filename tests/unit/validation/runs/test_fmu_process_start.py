@@ -128,7 +128,7 @@ def test_output_and_environment_are_those_of_the_run(tmp_path, monkeypatch) -> N
 def test_a_process_that_hangs_is_killed(tmp_path) -> None:
     os.mkfifo(tmp_path / fmu_process_start.REQUEST_FILE)  # nobody writes: reading it never ends
     with pytest.raises(TimeoutError):
-        fmu_process_start.run_request_in_process(tmp_path, 0.5)
+        fmu_process_start.run_request_in_process(tmp_path, 0.1)
     (server,) = server_processes()
     assert wait_for(lambda: not forks_of(server))
 
@@ -280,4 +280,4 @@ def test_signatures_of_fmpys_functions_are_formed_once(pendulum_fmu, tmp_path) -
 
 def test_a_script_that_hangs_is_ended() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
-        fmu_process_start.run_script_process("import time; time.sleep(60)", [], 0.5)
+        fmu_process_start.run_script_process("import time; time.sleep(60)", [], 0.1)

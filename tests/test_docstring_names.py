@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sympy.physics import mechanics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 from code_size import walk_statements  # noqa: E402 - a script, not a package
 
