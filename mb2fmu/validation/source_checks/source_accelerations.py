@@ -299,7 +299,7 @@ class _SympySourceObjectEquations:
                     self.latched_import_differences.append((point.time, differences))
 
     def compare_events(self) -> list[tuple[float, str]]:
-        """Compare the imported events with the model's own expressions, at the points of the samples, latched or not."""
+        """Compare the imported events with the model's own expressions, at the points that samples were drawn from."""
         if self._events.is_empty:
             return []
         points = itertools.islice(itertools.chain(self._drawn_points, self._points.draw_points()), RANDOM_POINT_COUNT)
