@@ -183,8 +183,8 @@ def _node_ranks(program: ScalarProgram) -> list[int]:
     for node in np.flatnonzero(program.op > Op.SEED).tolist():
         x, y = ranks[first[node]], ranks[second[node]]
         ranks[node] = max(y, x)
-        if node in others:
-            ranks[node] = max(ranks[operand] for operand in others[node])
+        if node in others:  # results of blocks are no numbers, whatever they are computed from
+            ranks[node] = max([int(program.op[node] == Op.BLOCK), *(ranks[operand] for operand in others[node])])
     return ranks[:-1]
 
 

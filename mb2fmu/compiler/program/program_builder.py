@@ -563,11 +563,11 @@ class ProgramBuilder(ScalarGraphWithSwitches):
         """Take over the nodes of a program with their numbers: they are folded already.
 
         Args:
-            program: Without blocks; its layout is the beginning of this one's.
+            program: With nodes for all results of its blocks; its layout is the beginning of this one's.
         """
-        assert not program.blocks, "results of blocks that nothing reads may be asked for: they need nodes"
-        self._tables = list(program.tables)
+        self._tables, self._blocks, self._bodies = list(program.tables), list(program.blocks), list(program.bodies)
         self._table_index = {table: i for i, table in enumerate(self._tables)}
+        self._block_index = {block: i for i, block in enumerate(self._blocks)}
         self._adopt_nodes(program)
 
     def build(self) -> ScalarProgram:

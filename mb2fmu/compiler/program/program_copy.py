@@ -6,6 +6,8 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from mb2fmu.compiler.program.program_builder import ProgramBuilder
 from mb2fmu.compiler.program.program_result_dependencies import VariableGroup
 from mb2fmu.compiler.program.scalar_program import EquationSolveBlock, Op, ScalarProgram
@@ -45,11 +47,14 @@ class CopiedProgramNodes:
         self.node: list[int] = []
         self.factor: dict[int, int] = {}
         self.solution: dict[int, list[int]] = {}
-        if program.blocks or len(builder):
+        solutions = None if len(builder) else _find_complete_solutions(program)
+        if solutions is None:
             self._copy_nodes()
         else:
             builder.adopt_program(program)
             self.node += range(len(program))
+            self.solution |= solutions
+            self.factor |= {block.factor: block.factor for block in program.blocks if block.kind == "solve"}
         for system in program.systems:
             builder.record_linear_system(system.renumber_nodes(self.node))
         for name in program.entries if entries is None else entries:
@@ -113,6 +118,27 @@ class CopiedProgramNodes:
         nodes = [self.node[node] for node in block.operands]
         theta, guess = nodes[: -block.size], nodes[-block.size :]
         return self.builder.newton(self.program.bodies[block.body], theta, guess, block.name, block.rows)
+
+
+def _find_complete_solutions(program: ScalarProgram) -> dict[int, list[int]] | None:
+    """Return the nodes of the results of each solve or Newton block; None if a copy would number anything anew.
+
+    It would where results that nothing reads have no nodes, as they may be asked for, and where blocks or bodies do not
+    stand in the order of the nodes that read them.
+    """
+    solutions: dict[int, list[int]] = {}
+    blocks: dict[int, None] = {}
+    for node in np.flatnonzero(program.op == Op.BLOCK).tolist():
+        index, place = int(program.a[node]), int(program.b[node])
+        found = solutions.setdefault(index, [])
+        if place != len(found) or (found and node != found[-1] + 1):
+            return None
+        found.append(node)
+        blocks |= dict.fromkeys(i for i in (program.blocks[index].factor, index) if i >= 0)
+    bodies = dict.fromkeys(program.blocks[i].body for i in blocks if program.blocks[i].body >= 0)
+    are_in_order = [*blocks] == [*range(len(program.blocks))] and [*bodies] == [*range(len(program.bodies))]
+    is_complete = all(len(found) == program.blocks[index].size for index, found in solutions.items())
+    return solutions if are_in_order and is_complete else None
 
 
 def find_factor_entry_row_and_column(factor: EquationSolveBlock, position: int) -> tuple[int, int]:

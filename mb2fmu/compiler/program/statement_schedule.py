@@ -183,13 +183,11 @@ class _PartiallyEvaluatedGraph:
         known: Nodes that are not computed.
         reads: From each node that is computed to its operands.
         used_by: The other way round.
-        depth: Of each node.
     """
 
     known: NodeMask
     reads: _SortedGraphEdges
     used_by: _SortedGraphEdges
-    depth: NodeArray
 
 
 class StatementScheduleGraph:
@@ -205,7 +203,9 @@ class StatementScheduleGraph:
         self.is_leaf: NodeMask = np.isin(program.op, [int(op) for op in LEAF_OPERATIONS])
         self.matrix = _form_operand_matrix(program)
         self._edges = _list_edges(program, self.matrix)
+        self._is_trigonometric: NodeMask = np.isin(program.op, [int(op) for op in _TRIGONOMETRIC_OPERATIONS])
         self._views: dict[bytes, _PartiallyEvaluatedGraph] = {}
+        self._depths: dict[bytes, NodeArray] = {}
         self._masks: dict[tuple[bytes, tuple[int, ...]], NodeMask] = {}
 
     @property
@@ -221,13 +221,12 @@ class StatementScheduleGraph:
             results: Nodes.
             given: Mask of nodes that are read from somewhere and not computed; leaves always are.
         """
-        view = self._view(given)
-        wanted = np.flatnonzero(self._needed(results, given) & ~view.known)
-        order = wanted[np.argsort(view.depth[wanted], kind="stable")]
-        kinds = self.program.op[order]
-        special = np.isin(kinds, [int(op) for op in (*_TRIGONOMETRIC_OPERATIONS, Op.BLOCK)])
+        wanted = np.flatnonzero(self._needed(results, given) & ~self._view(given).known)
+        depth = self._depth(given, wanted)
+        order = wanted[np.argsort(depth[wanted], kind="stable")]
+        special = self._is_trigonometric[order] | (self.program.op[order] == Op.BLOCK)
         places = np.flatnonzero(special)
-        found = self._others(order[places].tolist(), view.depth)
+        found = self._others(order[places].tolist(), depth)
         counts = np.ones(len(order), dtype=np.intp)
         counts[places] = [len(each) for each in found]
         nodes = np.repeat(np.where(special, -1, order), counts)
@@ -256,19 +255,24 @@ class StatementScheduleGraph:
                 _SortedGraphEdges.between(users, operands, len(known)),
                 _SortedGraphEdges.between(operands, users, len(known)),
             )
-            self._views[key] = _PartiallyEvaluatedGraph(known, reads, used_by, self._depth(known, used_by))
+            self._views[key] = _PartiallyEvaluatedGraph(known, reads, used_by)
         return self._views[key]
 
-    def _depth(self, known: NodeMask, used_by: _SortedGraphEdges) -> NodeArray:
-        """Count the sines and cosines nested in each node's value."""
-        depth = np.zeros(len(known), dtype=np.intp)
-        trigonometric = np.flatnonzero(np.isin(self.program.op, [int(op) for op in _TRIGONOMETRIC_OPERATIONS]) & ~known)
-        deeper = trigonometric
-        while len(deeper):
-            reached = _find_reachable(used_by, deeper.tolist())
-            depth += reached
-            deeper = trigonometric[reached[self.matrix[trigonometric, 0]]]
-        return depth
+    def _depth(self, given: NodeMask, wanted: NodeArray) -> NodeArray:
+        """Count the sines and cosines nested in the value of each wanted node; cached by the set of given nodes."""
+        depth, key = np.zeros(len(given), dtype=np.intp), given.tobytes()
+        if not self._is_trigonometric[wanted].any():  # as where parameters are prepared
+            return depth
+        if key not in self._depths:
+            view = self._view(given)
+            trigonometric = np.flatnonzero(self._is_trigonometric & ~view.known)
+            deeper = trigonometric
+            while len(deeper):
+                reached = _find_reachable(view.used_by, deeper.tolist())
+                depth += reached
+                deeper = trigonometric[reached[self.matrix[trigonometric, 0]]]
+            self._depths[key] = depth
+        return self._depths[key]
 
     def _others(self, nodes: Sequence[int], depth: NodeArray) -> list[list[Statement]]:
         """Return for each sine, cosine and result of a block the statements that replace it."""

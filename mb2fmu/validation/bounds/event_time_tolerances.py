@@ -38,7 +38,7 @@ from mb2fmu.validation.reference.event_time_matching import (
     group_simultaneous_events,
 )
 from mb2fmu.validation.reference.perturbed_contact_starts import find_switch_mode_state_indices
-from mb2fmu.validation.reference.reference_run import ReferenceRun, list_values_compared_at_instant
+from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import EPSILON, ROUND_OFF_ALLOWANCE
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def find_communication_points_near_events(
             rows, modes = [], []
             for y, modes_of_side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, inputs, prepared):
                 rows.append(
-                    list_values_compared_at_instant(
+                    list_compared_values(
                         numeric, y[:-1], numeric.motion_in_modes(t, y[:-1], inputs, prepared, modes_of_side)
                     )
                 )
@@ -310,7 +310,7 @@ def find_communication_points_near_events(
         ):
             if not any(np.array_equal(other_modes.values, modes.values) for modes in known_modes):
                 motion = numeric.motion_in_modes(t, x, inputs, prepared, other_modes)
-                values = list_values_compared_at_instant(numeric, x, motion)
+                values = list_compared_values(numeric, x, motion)
                 _add_possible_values(values_by_point, reference, k, [values], [other_modes])
     return values_by_point
 

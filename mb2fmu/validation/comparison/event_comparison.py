@@ -38,7 +38,7 @@ from mb2fmu.validation.reference.event_time_matching import (
     advance_with_held_modes,
     extrapolate_from_event,
 )
-from mb2fmu.validation.reference.reference_run import ReferenceRun, list_values_compared_at_instant
+from mb2fmu.validation.reference.reference_run import ReferenceRun, list_compared_values
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
 from mb2fmu.validation.runs.fmu_run import FmuProcessResult, Operations
 from mb2fmu.validation.validation_result import EventJump, EventResult
@@ -275,7 +275,7 @@ def _extrapolate_to_instant(
     y_at_point, modes = extrapolate_from_event(numeric, event_group, side, point, inputs_at_event, prepared)
     y = advance_with_held_modes(numeric, point, y_at_point, time, inputs, prepared, modes)
     motion = numeric.motion_in_modes(time, y[:-1], inputs, prepared, modes)
-    return np.append(list_values_compared_at_instant(numeric, y[:-1], motion), motion.x_dot[list(rates)])
+    return np.append(list_compared_values(numeric, y[:-1], motion), motion.x_dot[list(rates)])
 
 
 def _find_communication_point_between(times: Floats, step: int, instant: float) -> tuple[float, int]:
@@ -517,7 +517,7 @@ def _carry_state_bounds_to_outputs(
 
     def values(state: Floats) -> Floats:
         """Return all variables at a state."""
-        return list_values_compared_at_instant(
+        return list_compared_values(
             numeric, state, numeric.motion_in_modes(located_event.time, state, inputs, prepared, modes)
         )
 

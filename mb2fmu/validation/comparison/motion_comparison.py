@@ -515,13 +515,8 @@ def _judge_energy_balance(
     within a step): where the balance is beyond its bound, the steps that contribute most are looked into. Where the
     mechanism cannot move on from the FMU's state the balance has no number, and fails: see :func:`_compute_step_ends`.
     """
-    run, numeric = reference.experiment, reference.numeric
-    prepared = numeric.prepare(run.parameters)
-    T, P = np.full(len(states), np.nan), np.full(len(states), np.nan)
-    for k, x in enumerate(states):
-        with suppress(ValidationError, ArithmeticError, ValueError):
-            motion = numeric.motion(float(run.time[k]), x, run.inputs_at(k).tolist(), prepared)
-            T[k], P[k] = motion.kinetic, abs(motion.power)
+    run = reference.experiment
+    T, P = _compute_energies_and_powers(reference, states)
     steps, work = steps_and_ends[0], np.array([step_end.work for step_end in steps_and_ends[1]])
     imbalance = np.abs(T - T[0] - np.concatenate([[0.0], np.cumsum(work)]))
     part = ERROR_BOUND_FACTOR * run.tolerance + ROUND_OFF_ALLOWANCE * np.sqrt(len(T))
@@ -534,6 +529,21 @@ def _judge_energy_balance(
                 exchanged_by_step[k] = max(exchanged_by_step[k], flow.compute_exchanged_energy(steps[k], states[k]))
         bound = part * (reference.work_scale + np.concatenate([[0.0], np.cumsum(exchanged_by_step)]))
     return form_invariant_result(run.time, "energy balance", "|T − T(0) − W|", "J", imbalance, bound)
+
+
+def _compute_energies_and_powers(reference: ReferenceRun, states: Floats) -> tuple[Floats, Floats]:
+    """Return T in J and the magnitude of the power of loads in W at each communication point; nan where unknown."""
+    run, numeric = reference.experiment, reference.numeric
+    prepared, inputs = numeric.prepare(run.parameters), run.inputs_at(np.arange(len(states)))
+    with suppress(ValidationError, ArithmeticError, ValueError):
+        motions = numeric.motions(run.time[: len(states)], states, inputs, prepared)
+        return motions.kinetic, np.abs(motions.power)
+    T, P = np.full(len(states), np.nan), np.full(len(states), np.nan)
+    for k, x in enumerate(states):
+        with suppress(ValidationError, ArithmeticError, ValueError):
+            motion = numeric.motion(float(run.time[k]), x, inputs[k].tolist(), prepared)
+            T[k], P[k] = motion.kinetic, abs(motion.power)
+    return T, P
 
 
 def _judge_first_integrals(

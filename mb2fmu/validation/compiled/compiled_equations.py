@@ -128,6 +128,7 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library = compile_library({name: (folder / name).read_bytes() for name in _RUNTIME_FILES}, "reference", often=True)
     pointer, double = ctypes.c_void_p, ctypes.c_double
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
+    library.reference_motions.argtypes = [pointer, ctypes.c_int64, *[pointer] * 6]
     library.reference_responses.argtypes = [pointer, double, *[pointer] * 3, ctypes.c_int64, *[pointer] * 4]
     library.reference_residuals.argtypes = [pointer, ctypes.c_int64, *[pointer] * 3]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
@@ -281,6 +282,28 @@ class CompiledEquations:
         numbers = results.numbers.copy()
         return {name: numbers[place] for name, place in results.places}
 
+    def motions(
+        self, time: Floats, states: Floats, inputs: Floats, prepared: Sequence[float], requested: str
+    ) -> dict[str, Floats]:
+        """Return the quantities of :meth:`motion` at many instants, a row for each.
+
+        Raises:
+            CompiledFunctionError: If a matrix is singular.
+        """
+        t, x, r = (np.ascontiguousarray(each, dtype=np.float64) for each in (time, states, inputs))
+        results = {name: np.empty((len(t), size)) for name, size in self._result_sizes(requested).items()}
+        done = ctypes.c_int64()
+        for k in range(0, len(t), _POINTS_PER_CALL):
+            first = c_structures.InstantMotionStruct(
+                **{name: array_address(numbers[k:]) for name, numbers in results.items()}
+            )
+            status = self._library.reference_motions(
+                self._address, min(_POINTS_PER_CALL, len(t) - k), *map(array_address, (t[k:], x[k:], r[k:])),
+                self._parameters(prepared), ctypes.addressof(first), ctypes.addressof(done),
+            )  # fmt: skip
+            self._check(status, float(t[min(k + done.value, len(t) - 1)]))
+        return results
+
     def responses(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], inputs: Sequence[int], values: Floats
     ) -> tuple[Floats, Floats]:
@@ -302,11 +325,15 @@ class CompiledEquations:
         )  # fmt: skip
         return results[: count * n].reshape(count, n), results[count * n :].reshape(count, self._sizes.n_y)
 
+    def _result_sizes(self, requested: str) -> dict[str, int]:
+        """Return the numbers of each requested quantity at one instant."""
+        s = self._sizes
+        sizes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
+        return {"x_dot": self.n_x, "power": 1} | {name: sizes[name] for name in requested.split()}
+
     def _allocate_results(self, requested: str) -> _InstantMotionMemory:
         """Return memory for requested quantities, reused: there are some hundred thousand requests."""
-        s = self._sizes
-        shapes = {"u": s.n_u, "kinetic": 1, "outputs": s.n_y, "residual": s.n_phi + s.m}
-        sizes = {"x_dot": self.n_x, "power": 1} | {name: shapes[name] for name in requested.split()}
+        sizes = self._result_sizes(requested)
         ends = np.cumsum([*sizes.values()]).tolist()
         places = tuple((name, slice(end - size, end)) for (name, size), end in zip(sizes.items(), ends, strict=True))
         numbers = np.empty(ends[-1])

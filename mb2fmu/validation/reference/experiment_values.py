@@ -68,9 +68,13 @@ class ExperimentValues:
         """True if no input changes."""
         return bool(np.all(self.inputs == self.inputs[0]))
 
-    def inputs_at(self, k: int) -> Floats:
-        """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first)."""
-        return np.asarray(self.inputs[max(k - 1, 0)])
+    def inputs_at(self, k: int | npt.NDArray[np.int64]) -> Floats:
+        """Return the inputs for outputs at ``time[k]``: those of the step that ends there (at 0: of the first).
+
+        Args:
+            k: A communication point, or many, for each of which there is a row then.
+        """
+        return np.asarray(self.inputs[np.maximum(k - 1, 0)])
 
     def form_points(self, states: Floats) -> Floats:
         """Return rows (t, state, inputs as :meth:`inputs_at` has them) at all communication points.
@@ -78,7 +82,7 @@ class ExperimentValues:
         Args:
             states: Of any kind, shape (n_t, n).
         """
-        return np.column_stack([self.time, states, self.inputs[np.maximum(np.arange(len(self.time)) - 1, 0)]])
+        return np.column_stack([self.time, states, self.inputs_at(np.arange(len(self.time)))])
 
     def select_points(
         self, point_count: int, further_points: npt.ArrayLike = ()

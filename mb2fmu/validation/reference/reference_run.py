@@ -45,7 +45,7 @@ from mb2fmu.validation.reference.variable_scales import (
     find_moving_variables,
 )
 from mb2fmu.validation.reference_equations.newton_euler import NewtonEulerEquations
-from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, NumericEquations
+from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, InstantMotions, NumericEquations
 
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.located_events import LocatedEvent
@@ -373,10 +373,10 @@ def _observe_transients(
         )  # fmt: skip
         if event_log.events:
             continue
-        for t, x in zip(time.tolist(), motion[:, :-1], strict=True):
-            instant = observe_instant(numeric, t, x, run.inputs[k].tolist(), prepared, None)
-            transients.append(list_values_compared_at_instant(numeric, x, instant))
-    return np.array(transients).reshape(-1, integrated.values.shape[1])
+        held = np.repeat(run.inputs[k : k + 1], len(time), axis=0)
+        instants = numeric.motions(time, motion[:, :-1], held, prepared)
+        transients.append(list_compared_values(numeric, motion[:, :-1], instants))
+    return np.vstack(transients) if transients else np.zeros((0, integrated.values.shape[1]))
 
 
 def make_numeric_equations(equations: EquationsOfMotion, definition: DeclaredModelContent) -> NumericEquations:
@@ -414,15 +414,10 @@ def _run_roughly(
     rough_experiment, _ = run.select_points(ROUGH_RUN_POINTS)
     start_scales = np.append(estimate_start_scales(start[:-1], typical), energy)
     trajectory = integrate_reference(numeric, rough_experiment, start, choose_rough_tolerance(numeric), start_scales)
-    sampled_rows = np.unique(np.linspace(0, len(trajectory) - 1, ENERGY_SAMPLES).astype(np.int64)).tolist()
-    prepared = numeric.prepare(run.parameters)
-    kinetic = [
-        numeric.motion(
-            float(rough_experiment.time[k]), trajectory[k, :-1], rough_experiment.inputs_at(k).tolist(), prepared
-        ).kinetic
-        for k in sampled_rows
-    ]
-    work = compute_energy_scale(np.array(kinetic), trajectory[:, -1], energy)
+    rows = np.unique(np.linspace(0, len(trajectory) - 1, ENERGY_SAMPLES).astype(np.int64))
+    time, inputs = rough_experiment.time[rows], rough_experiment.inputs_at(rows)
+    kinetic = numeric.motions(time, trajectory[rows, :-1], inputs, numeric.prepare(run.parameters)).kinetic
+    work = compute_energy_scale(kinetic, trajectory[:, -1], energy)
     return np.append(np.max(np.abs(trajectory[:, :-1]), axis=0), work)
 
 
@@ -514,14 +509,24 @@ def observe_trajectory(
     ``modes``: of the run, one per communication point; without them they follow from the states. ``first_point``: the
     communication point of the first state.
     """
-    rows, kinetic, residual = [], [], []
-    for k, x in enumerate(states, first_point):
-        r = run.inputs_at(k).tolist()
-        motion = observe_instant(numeric, float(run.time[k]), x, r, prepared, modes[k] if modes else None)
-        rows.append(list_values_compared_at_instant(numeric, x, motion))
-        kinetic.append(motion.kinetic)
-        residual.append(motion.residual)
-    return np.array(rows), np.array(kinetic), np.array(residual)
+    points = np.arange(first_point, first_point + len(states))
+    motions = observe_instants(numeric, run.time[points], states, run.inputs_at(points), prepared, modes[first_point:])
+    return list_compared_values(numeric, states, motions), motions.kinetic, motions.residual
+
+
+def observe_instants(
+    numeric: NumericEquations,
+    time: Floats,
+    states: Floats,
+    inputs: Floats,
+    prepared: Sequence[float],
+    modes: Sequence[SwitchModes],
+) -> InstantMotions:
+    """Return all quantities at many instants; ``modes``: one set for each, or none where they follow from states."""
+    if not (modes and is_hybrid(numeric)):
+        return numeric.motions(time, states, inputs, prepared)
+    instants = zip(time.tolist(), states, inputs.tolist(), modes, strict=False)
+    return InstantMotions.of([numeric.motion_in_modes(t, x, r, prepared, held) for t, x, r, held in instants])
 
 
 def observe_instant(
@@ -538,9 +543,10 @@ def observe_instant(
     return numeric.motion(t, x, r, prepared)
 
 
-def list_values_compared_at_instant(numeric: NumericEquations, x: Floats, motion: InstantMotion) -> Floats:
-    """Return all compared variables at one instant."""
-    return np.concatenate([x[: numeric.n_q], motion.u, x[len(x) - numeric.n_z :], motion.outputs])
+def list_compared_values(numeric: NumericEquations, states: Floats, motions: InstantMotion | InstantMotions) -> Floats:
+    """Return all compared variables at one instant, or a row of them for each of many instants."""
+    first_z = states.shape[-1] - numeric.n_z
+    return np.concatenate([states[..., : numeric.n_q], motions.u, states[..., first_z:], motions.outputs], axis=-1)
 
 
 def list_compared_variables(

@@ -18,6 +18,7 @@ from mb2fmu.validation.reference.reference_run import (
     ReferenceRun,
     integrate_reference,
     observe_instant,
+    observe_instants,
     observe_trajectory,
 )
 from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
@@ -83,20 +84,27 @@ def _compute_state_rates(reference: ReferenceRun) -> Floats:
 
 def _compute_output_rates(reference: ReferenceRun, rows: npt.NDArray[np.int64]) -> Floats:
     """Return |dy/dt| of the outputs at communication points, inputs held, shape (n_rows, n_y); 0 where undefined."""
-    numeric, run = reference.numeric, reference.experiment
-    prepared, time_step = numeric.prepare(run.parameters), 1e-6 * run.step
-    changes = np.zeros((len(rows), sum(variable.kind == "output" for variable in reference.variables)))
-    for change, row in zip(changes, rows.tolist(), strict=True):
-        t, x, r = float(run.time[row]), reference.states[row], run.inputs_at(row).tolist()
-        modes = reference.modes[row] if reference.modes else None
-        try:
-            motion = observe_instant(numeric, t, x, r, prepared, modes)
-            motion_after = observe_instant(numeric, t + time_step, x + time_step * motion.x_dot, r, prepared, modes)
-        except (ValidationError, ArithmeticError, ValueError):
-            continue
-        change[:] = np.subtract(motion_after.outputs, motion.outputs)
-    rates = np.abs(changes) / time_step
+    time_step = 1e-6 * reference.experiment.step
+    rates = np.abs(_compute_output_changes(reference, rows, time_step)) / time_step
     return np.where(np.isfinite(rates), rates, 0.0)
+
+
+def _compute_output_changes(reference: ReferenceRun, rows: npt.NDArray[np.int64], time_step: float) -> Floats:
+    """Return what outputs change by within a short time after communication points, inputs held; 0 where undefined."""
+    numeric, run = reference.numeric, reference.experiment
+    time, states, inputs, prepared = (
+        run.time[rows], reference.states[rows], run.inputs_at(rows), numeric.prepare(run.parameters)
+    )  # fmt: skip
+    modes = [reference.modes[row] for row in rows.tolist()] if reference.modes else []
+    try:
+        motions = observe_instants(numeric, time, states, inputs, prepared, modes)
+        later_states = states + time_step * motions.x_dot
+        later_motions = observe_instants(numeric, time + time_step, later_states, inputs, prepared, modes)
+    except (ValidationError, ArithmeticError, ValueError):
+        if len(rows) == 1:
+            return np.zeros((1, sum(variable.kind == "output" for variable in reference.variables)))
+        return np.vstack([_compute_output_changes(reference, row, time_step) for row in rows[:, None]])
+    return np.asarray(later_motions.outputs - motions.outputs)
 
 
 def measure_output_sensitivity(reference: ReferenceRun) -> Floats:

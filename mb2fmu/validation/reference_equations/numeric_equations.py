@@ -94,6 +94,23 @@ class InstantMotion:
 
 
 @dataclass(frozen=True, slots=True)
+class InstantMotions:
+    """The quantities of :class:`InstantMotion` at many instants: a row, or a number, for each."""
+
+    u: Floats
+    x_dot: Floats
+    power: Floats
+    kinetic: Floats
+    outputs: Floats
+    residual: Floats
+
+    @classmethod
+    def of(cls, motions: Sequence[InstantMotion]) -> InstantMotions:
+        """Put motions together, at least one."""
+        return cls(*(np.array([getattr(motion, name) for motion in motions]) for name in cls.__dataclass_fields__))
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedExpressions:
     """Observed quantities of a motion, and the symbols that they are written in.
 
@@ -302,6 +319,18 @@ class NumericEquations:
             outputs=np.array(self._outputs(values), dtype=float),
             residual=self._residual(values, u, constraints),
         )
+
+    def motions(self, time: Floats, states: Floats, inputs: Floats, prepared: Sequence[float]) -> InstantMotions:
+        """Return all quantities at many instants, each with a row of states and inputs; errors as for :meth:`x_dot`."""
+        if self.compiled_equations and not self.has_modes:
+            try:
+                results = self.compiled_equations.motions(time, states, inputs, prepared, "u kinetic outputs residual")
+            except CompiledFunctionError as error:
+                raise translate_compiled_failures(error) from error
+            power, kinetic = results.pop("power")[:, 0], results.pop("kinetic")[:, 0]
+            return InstantMotions(power=power, kinetic=kinetic, **results)
+        rows = zip(time.tolist(), states, inputs.tolist(), strict=True)
+        return InstantMotions.of([self.motion(t, x, r, prepared) for t, x, r in rows])
 
     def observe_outputs(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]

@@ -170,6 +170,7 @@ class _SympySourceObjectEquations:
         self.indefinite_points = 0
         self.latched_import_differences: list[ImportDifferencesAtTime] = []
         self._latched_points: list[RandomAdmissibleState] = []
+        self._drawn_points: list[RandomAdmissibleState] = []
         cost = estimate_pathway_length_cost(definition.mechanics)
         parts = self._parts = extract_mechanics_objects(definition.mechanics, actuators=cost <= MAX_PATHWAY_WORK)
         self.symbols = SympySourceSymbolSlots(definition, parts)
@@ -240,8 +241,10 @@ class _SympySourceObjectEquations:
         return samples
 
     def draw_points(self) -> Iterator[RandomAdmissibleState]:
-        """Yield points without end."""
-        return self._points.draw_points()
+        """Yield points without end, and keep them."""
+        for point in self._points.draw_points():
+            self._drawn_points.append(point)
+            yield point
 
     def sample_points(self, points: Sequence[RandomAdmissibleState]) -> Iterator[AccelerationSample]:
         """Yield x' at each point, with bounds, unless round-off alone exceeds 1e-6, or it has no numbers there."""
@@ -296,10 +299,10 @@ class _SympySourceObjectEquations:
                     self.latched_import_differences.append((point.time, differences))
 
     def compare_events(self) -> list[tuple[float, str]]:
-        """Compare the imported events with the model's own expressions, at further points."""
+        """Compare the imported events with the model's own expressions, at the points that samples were drawn from."""
         if self._events.is_empty:
             return []
-        points = itertools.islice(self._points.draw_points(), RANDOM_POINT_COUNT)
+        points = itertools.islice(itertools.chain(self._drawn_points, self._points.draw_points()), RANDOM_POINT_COUNT)
         return self._events.compare_at((point.time, point.values) for point in points)
 
     def judge_laws(self, runs: Sequence[ExperimentRun]) -> tuple[tuple[str, tuple[LawError, ...]], ...]:

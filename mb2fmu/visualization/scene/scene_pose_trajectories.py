@@ -86,16 +86,17 @@ def make_single_instant_trajectory(scene: Scene) -> StateTrajectory:
 
 def evaluate_scene_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajectory:
     """Evaluate the scene's program; values that are not finite keep those of the instant before."""
-    n = len(motion.time)
-
-    def evaluated(entry: str, shape: tuple[int, ...]) -> Floats:
-        """Evaluate an entry point along the whole motion, shape (n_t, k, *shape)."""
-        if not scene.program.entries[entry].results:
-            return np.zeros((n, 0, *shape))
-        function = evaluation.make_evaluator(scene.program, entry)
-        values = function(motion.time, motion.states, motion.inputs, motion.parameters)
-        return _fill_missing_values(values).reshape(n, -1, *shape)
-
+    shapes: dict[str, tuple[int, ...]] = {"points": (3,), "rotations": (3, 3), "vectors": (3,)}
+    results = [scene.program.entries[entry].results for entry in shapes]
+    values = np.zeros((len(motion.time), 0))
+    if any(results):  # in one function: a closed loop is solved once for all of them
+        function = evaluation.make_evaluator(scene.program, tuple(shapes))
+        values = _fill_missing_values(function(motion.time, motion.states, motion.inputs, motion.parameters))
+    ends = np.cumsum([len(each) for each in results])[:-1]
+    points, rotations, vectors = (
+        part.reshape(len(values), -1, *shape)
+        for part, shape in zip(np.split(values, ends, axis=1), shapes.values(), strict=True)
+    )
     first = motion.at([0])
     arguments = (first.time[0], first.states[0], first.inputs[0], first.parameters)
     sizes = evaluation.make_evaluator(scene.program, "sizes")(*arguments)
@@ -103,9 +104,9 @@ def evaluate_scene_poses(scene: Scene, motion: StateTrajectory) -> PoseTrajector
     size = float(np.linalg.norm(gravity)) if len(gravity) else 0.0
     return PoseTrajectory(
         time=motion.time,
-        points=evaluated("points", (3,)),
-        rotations=evaluated("rotations", (3, 3)),
-        vectors=evaluated("vectors", (3,)),
+        points=points,
+        rotations=rotations,
+        vectors=vectors,
         sizes=sizes,
         up=-gravity / size if size > 0 and np.isfinite(size) else None,
     )

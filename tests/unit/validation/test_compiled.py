@@ -167,6 +167,20 @@ def test_a_mechanism_with_everything_is_its_twin():
             assert np.allclose(getattr(other, name), getattr(one, name), rtol=1e-12, atol=1e-12), name
 
 
+def test_many_instants_are_each_as_alone():
+    mechanism = mechanism_of(cart_with_pathways())
+    plain, fast = (make(formulate(mechanism, "kane")) for make in (NumericEquations, compiled))
+    states = random_states(mechanism, 150)  # more than one call takes
+    prepared = fast.prepare(list(states[0].p))
+    time, x, r = (np.array([getattr(state, name) for state in states]) for name in ("t", "x", "r"))
+    for numeric, count in ((fast, 150), (plain, 2)):
+        found = numeric.motions(time[:count], x[:count], r[:count], prepared)
+        for k in range(count):
+            alone = numeric.motion(states[k].t, states[k].x, list(states[k].r), prepared)
+            for name in ("x_dot", "outputs", "residual", "u", "power", "kinetic"):
+                assert np.array_equal(getattr(found, name)[k], getattr(alone, name)), (name, k)
+
+
 def test_a_singular_matrix_is_named():
     numeric = compiled(
         EquationsOfMotion(
@@ -182,6 +196,8 @@ def test_a_singular_matrix_is_named():
     )
     with pytest.raises(ValidationError, match="the matrix of the accelerations is singular"):
         numeric.x_dot(0.0, np.array([0.0, 1.0]), [], ())
+    with pytest.raises(ValidationError, match="the matrix of the accelerations is singular"):
+        numeric.motions(np.zeros(2), np.array([[1.0, 1.0], [0.0, 1.0]]), np.zeros((2, 0)), ())
 
 
 def _travelled(numeric, time, start, tolerance, scales, **more):

@@ -463,6 +463,29 @@ int reference_motion(
     return status;
 }
 
+static double *next_row(double *row, int64_t size) { return row ? row + size : NULL; }
+
+int reference_motions(struct equations *e, int64_t count, const double t[], const double x[], const double r[],
+    const double p[], const struct motion *first, int64_t *done)
+{
+    const int64_t states = states_of(e);
+    struct motion at = *first;
+    int status = OK;
+    for (*done = 0; *done < count; ++*done) {
+        status = reference_motion(e, t[*done], x + *done * states, r + *done * e->n_r, p, &at);
+        if (status != OK) {
+            break;
+        }
+        at.u = next_row(at.u, e->n_u);
+        at.x_dot = next_row(at.x_dot, states);
+        at.power = next_row(at.power, 1);
+        at.kinetic = next_row(at.kinetic, 1);
+        at.outputs = next_row(at.outputs, e->n_y);
+        at.residual = next_row(at.residual, e->n_phi + e->m);
+    }
+    return status;
+}
+
 int reference_responses(struct equations *e, double t, const double x[], double r[], const double p[], int64_t count,
     const int64_t inputs[], const double values[], double x_dots[], double outputs[])
 {

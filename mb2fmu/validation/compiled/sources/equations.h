@@ -107,6 +107,11 @@ EXPORTED void reference_end(struct equations *e);
 EXPORTED int reference_motion(
     struct equations *e, double t, const double x[], const double r[], const double p[], struct motion *motion);
 
+/* Everything at `count` instants: t, and rows of x, r and of all that `first` points to. Returns at the first instant that
+   fails, which is then `*done`. */
+EXPORTED int reference_motions(struct equations *e, int64_t count, const double t[], const double x[], const double r[],
+    const double p[], const struct motion *first, int64_t *done);
+
 /* x' and outputs with one input after the other at another value, all else as in r, which is as before in the end. */
 EXPORTED int reference_responses(struct equations *e, double t, const double x[], double r[], const double p[],
     int64_t count, const int64_t inputs[], const double values[], double x_dots[], double outputs[]);
