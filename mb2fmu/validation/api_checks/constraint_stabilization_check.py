@@ -10,7 +10,8 @@ dynamical systems, Computer Methods in Applied Mechanics and Engineering 1 (1972
 
     A u' + γ + 2 α ρ + α² φ = 0, ρ = A u + b,    so ρ(u + (u'(α) - u'(β)) / (2 (α - β))) = -(α + β) φ / 2.
 
-Which of both an FMU does is for its exporter to choose: it has to do one. A wrong sign drives states away: by round-off only in a short run, but more with each second.
+Which of both an FMU does is for its exporter to choose: it has to do one. A wrong sign drives states away: by round-off
+only in a short run, but more with each second.
 """
 
 from __future__ import annotations
