@@ -212,8 +212,13 @@ def require_experiment_variables(
 
 
 def _write_fmu(tree: InMemoryFileTree, folder: Path) -> None:
-    """Write an FMU into a folder; `resources` exists even if it is empty, as FMI demands."""
+    """Write an FMU into a folder; `resources` exists even if it is empty, as FMI demands.
+
+    Sources, most of an FMU's files, are left out: FMI promises a running FMU no more than its resources.
+    """
     for path in tree:
+        if path.startswith("sources/"):
+            continue
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(tree[path])
