@@ -36,7 +36,7 @@ _NO_BYTES = ctypes.c_char * 0
 def array_address(array: npt.NDArray[Any]) -> int:
     """Return the address of an array's first number; the array must live as long as C uses it."""
     try:
-        return ctypes.addressof(_NO_BYTES.from_buffer(array))
+        return ctypes.addressof(_NO_BYTES.from_buffer(array.data))
     except (TypeError, ValueError):  # read-only, or with gaps: NumPy tells the address, in five times as long
         return int(array.__array_interface__["data"][0])
 

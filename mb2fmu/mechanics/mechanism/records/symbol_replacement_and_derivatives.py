@@ -342,11 +342,19 @@ def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -
             replaced[node] = node
         elif arguments_done:
             arguments = tuple(replaced[argument] for argument in node.args)
-            replaced[node] = node if arguments == node.args else node.func(*arguments)
+            replaced[node] = node if arguments == node.args else _rebuild_node(node, arguments)
         else:
             stack.append((node, True))
             stack += [(argument, False) for argument in node.args]
     return replaced[expression]
+
+
+def _rebuild_node(node: sm.Basic, arguments: tuple[sm.Basic, ...]) -> sm.Basic:
+    """Return a node with other arguments; of ``Max`` and ``Min`` SymPy would compare each with each, which is slow."""
+    is_extremum = isinstance(node, sm.Max | sm.Min)
+    if is_extremum and sum(each.is_Number or isinstance(each, node.func) for each in arguments) <= 1:
+        return node.func(*arguments, evaluate=False)
+    return node.func(*arguments)
 
 
 def replace_symbols_in_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:
