@@ -50,15 +50,14 @@ def is_about_something_else(nodeid: str) -> bool:
 @contextmanager
 def one_formulation() -> Iterator[None]:
     """``auto`` forms the composite recursion alone, wherever it applies: it takes the least time."""
-    from mb2fmu.mechanics import formulations
+    from mb2fmu.mechanics.formulations.recursive_formulation import check_applicability_composite
     from mb2fmu.pipeline.derivation import model_derivation
 
     list_all = model_derivation._list_candidate_equations
 
     def list_one(mechanism, requested):
-        answers = formulations.check_applicability_of_all_formulations(mechanism)
-        named = "recursive-composite"
-        return list_all(mechanism, named if requested == "auto" and answers[named].is_applicable else requested)
+        is_open = requested == "auto" and check_applicability_composite(mechanism).is_applicable
+        return list_all(mechanism, "recursive-composite" if is_open else requested)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(model_derivation, "_list_candidate_equations", list_one)

@@ -103,8 +103,9 @@ def _replace_parts(node: sm.Basic, parts: tuple[sm.Basic, ...]) -> sm.Basic:
     """Return a node with other parts; sums and products are not sorted or simplified again."""
     if parts == node.args:
         return node
-    if isinstance(node, sm.Pow | sm.Abs):
-        return node.func(*parts, evaluate=False)  # else SymPy asks of each term of a sum whether it is infinite
+    if isinstance(node, sm.Pow | sm.Abs | sm.Max | sm.Min):
+        # Else SymPy asks of each term of a sum whether it is infinite, and which of two parts is larger.
+        return node.func(*parts, evaluate=False)
     if isinstance(node, sm.Add | sm.Mul):
         return node._new_rawargs(*parts)  # noqa: SLF001  SymPy's own way; its public one sorts anew
     return node.func(*parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import replace
+from functools import cache
 
 import fmpy
 import numpy as np
@@ -29,6 +30,7 @@ STATES = ("q1", "q2", "q3", "u1", "u2", "u3")
 UNITS = {"native 2": {"fmi": "2"}, "native 3": {"fmi": "3"}, "python": {"backend": "python"}}
 
 
+@cache
 def closed(**values):
     """Start values of the states as an export with these values has them."""
     definition = model.check_model(model.load(ROOT / "models" / "four_bar.py"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
 
 import sympy as sm
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
 from sympy.simplify.fu import TR8, TR10i
 
 from mb2fmu.mechanics.equations.equations_of_motion import LinearSystemAssignment, SymbolAssignment
@@ -156,6 +158,17 @@ def _contract_angles(expression: sm.Expr) -> sm.Expr:
     ):
         return expression
     shorter = TR10i(expression)
-    if _count_operations(shorter) <= MAX_INLINE_OPERATIONS:
-        shorter = sm.trigsimp(shorter, method="fu")
+    is_reducible = any(count > 1 for count in _count_factors_by_angle(shorter).values())
+    if is_reducible and _count_operations(shorter) <= MAX_INLINE_OPERATIONS:
+        shorter = sm.trigsimp(shorter, method="fu")  # takes a tenth of a second
     return min(shorter, expression, key=_count_operations)
+
+
+def _count_factors_by_angle(expression: sm.Basic) -> Counter[sm.Basic]:
+    """Return angle → how many sines and cosines of it are multiplied at most; powers and tangents count as two."""
+    if isinstance(expression, TrigonometricFunction):
+        return Counter({expression.args[0]: 1 if isinstance(expression, sm.sin | sm.cos) else 2})
+    counts: Counter[sm.Basic] = Counter()
+    for part in map(_count_factors_by_angle, expression.args):
+        counts = counts + part if isinstance(expression, sm.Mul) else counts | part
+    return counts + counts if isinstance(expression, sm.Pow) else counts

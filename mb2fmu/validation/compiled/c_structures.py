@@ -30,10 +30,15 @@ C_POINTER = ctypes.c_void_p
 COMPOSITE_SIZE = 13
 """Numbers of a composite: ``COMPOSITE`` of bodies.h."""
 
+_NO_BYTES = ctypes.c_char * 0
+
 
 def array_address(array: npt.NDArray[Any]) -> int:
     """Return the address of an array's first number; the array must live as long as C uses it."""
-    return int(array.__array_interface__["data"][0])  # array.ctypes makes an object for each call
+    try:
+        return ctypes.addressof(_NO_BYTES.from_buffer(array.data))
+    except (TypeError, ValueError):  # read-only, or with gaps: NumPy tells the address, in five times as long
+        return int(array.__array_interface__["data"][0])
 
 
 def _list_c_integer_fields(names: str) -> list[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """Runs FMUs in a host written in C (``main.c``): here, under wine and under qemu, with and without sanitizers.
 
 Hosts are compiled once and kept in mb2fmu's cache folder, outside of the work tree. Each test process has a folder of
-wine of its own: a server of wine that ends while another process connects to it fails that process.
+wine of its own, and one server of wine for all of its hosts.
 """
 
 from __future__ import annotations
@@ -62,12 +62,25 @@ def missing(platform: TargetPlatform) -> str:
 
 
 @cache
-def wine_prefix() -> Path:
-    """A folder of wine for this process, removed at its end; what is only read is the auditor's."""
+def wine_environment() -> dict[str, str]:
+    """Of a folder of wine for this process, removed at its end; what is only read is the auditor's.
+
+    A host begins in 0.1 s where a server of wine waits for it, and services of Windows, which no host needs, are not
+    started; else in 2 s, and whoever reads the host's pipes waits until the services have ended, too.
+    """
     folder = Path(tempfile.mkdtemp(prefix="mb2fmu-wine-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     wine_and_valgrind_hosts._copy_wine_prefix(Path(wine_and_valgrind_hosts.make_wine_host().prefix), folder / "prefix")
-    return folder / "prefix"
+    environment = wine_and_valgrind_hosts._wine_environment(folder / "prefix", folder)
+    environment["WINEDLLOVERRIDES"] += ";wineboot.exe="
+    servers = (Path(str(wine())).with_name(name) for name in ("wineserver64", "wineserver"))
+    server = next((str(place) for place in servers if place.exists()), None)
+    if server:
+        # It is ready when this returns. Where this process cannot end it, it ends by itself.
+        variables = {**os.environ, **environment}
+        subprocess.run([server, "--persistent=300"], env=variables, timeout=60, check=True)
+        atexit.register(subprocess.run, [server, "--kill"], env=variables, timeout=60, check=False)
+    return environment
 
 
 def _launcher(platform: TargetPlatform) -> tuple[list[str], dict[str, str]]:
@@ -75,8 +88,7 @@ def _launcher(platform: TargetPlatform) -> tuple[list[str], dict[str, str]]:
     if platform is host_platform():
         return [], {}
     if platform is X86_64_WINDOWS:
-        prefix = wine_prefix()
-        return [str(wine())], wine_and_valgrind_hosts._wine_environment(prefix, prefix.parent)
+        return [str(wine())], wine_environment()
     return ["qemu-aarch64", "-L", str(SYSROOT)], {}
 
 
@@ -196,18 +208,13 @@ def run(
     command = [*before, *launcher, str(driver(platform, sanitizer))]
     command += [f"./{library.name}" if platform.system != "windows" else library.name]
     command += [str(fmi), kind, token, resources_place, file.name, *options]
-    for last in (platform.system != "windows", True):
-        done = subprocess.run(
-            command,
-            cwd=library.parent,
-            env={**os.environ, **variables, **(environment or {})},
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=time_limit,
-            check=False,
-        )
-        # The host says why it ends with 1. Where nobody said anything, wine has not started it.
-        if last or done.returncode != 1 or done.stdout:
-            break
-    return done
+    return subprocess.run(
+        command,
+        cwd=library.parent,
+        env={**os.environ, **variables, **(environment or {})},
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=time_limit,
+        check=False,
+    )

@@ -68,12 +68,23 @@ def test_paths_with_spaces_and_umlauts(fmi: int, kind: str, tmp_path: Path) -> N
     assert answer(made, kind, tmp_path / "ein Ördner mit ß") == answer(made, kind, tmp_path)
 
 
+GERMAN = "".join(
+    f'LC_{part}\ncopy "{"POSIX" if part in {"CTYPE", "COLLATE"} else "de_DE"}"\nEND LC_{part}\n'
+    for part in (
+        *("CTYPE", "COLLATE", "NUMERIC", "TIME", "MONETARY", "MESSAGES"),
+        *("PAPER", "NAME", "ADDRESS", "TELEPHONE", "MEASUREMENT", "IDENTIFICATION"),
+    )
+)
+"""The German locale without its letters and their order, which take three quarters of the time to compile."""
+
+
 @cache
 def german(folder: Path) -> str:
     """Makes a German locale in the folder; why there is none, or empty."""
     if not shutil.which("localedef"):
         return "needs localedef"
-    command = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")]
+    (folder / "german").write_text(GERMAN, encoding="utf-8")
+    command = ["localedef", "-i", str(folder / "german"), "-f", "UTF-8", str(folder / "de_DE.UTF-8")]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if made.returncode == 0 else f"needs Debian's package locales: {made.stderr.strip()}"
 

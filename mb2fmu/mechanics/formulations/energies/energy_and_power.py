@@ -47,7 +47,10 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
-from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_symbols
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import (
+    replace_squared_sines,
+    replace_symbols,
+)
 from mb2fmu.mechanics.mechanism.symbolic.component_vector_arithmetic import (
     add_vector_components,
     dot_product,
@@ -426,12 +429,12 @@ class _GeneralizedCoordinateForces:
         return column
 
 
-@functools.lru_cache(maxsize=1000)  # asked once more where a reference is formulated; simplifying takes a second
+@functools.lru_cache(maxsize=1000)  # asked once more where a reference is formulated
 def _rotation_axis(rotation: sm.ImmutableMatrix, q: sm.Symbol) -> Components:
     """∂w/∂q' of a frame in its parent, in its own components: of the direction cosines' derivative."""
     skew = rotation.T * rotation.diff(q)
     return _make_vector_component_tuple(
-        sm.trigsimp(sm.expand(e)) if _is_short([e]) else e for e in (skew[2, 1], skew[0, 2], skew[1, 0])
+        replace_squared_sines(e) if _is_short([e]) else e for e in (skew[2, 1], skew[0, 2], skew[1, 0])
     )
 
 

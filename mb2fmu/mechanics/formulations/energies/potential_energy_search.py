@@ -50,7 +50,8 @@ def _find_potential_energy(forces: tuple[tuple[sm.Symbol, sm.Expr], ...]) -> sm.
     if has_more_operations_than(exact_forces.values()):
         return None
     exact_forces = {
-        q: sm.nsimplify(force, rational=True) for q, force in exact_forces.items()
+        q: force.xreplace({number: _make_rational(number) for number in force.atoms(sm.Float)})
+        for q, force in exact_forces.items()
     }  # else round-off would not cancel
     if any(
         force.has(sm.Abs, sm.sign) for force in exact_forces.values()
@@ -60,6 +61,12 @@ def _find_potential_energy(forces: tuple[tuple[sm.Symbol, sm.Expr], ...]) -> sm.
         potential = _find_rational_potential({real[q]: force.xreplace(real) for q, force in exact_forces.items()})
         return None if potential is None else potential.xreplace({dummy: s for s, dummy in real.items()})
     return _find_rational_potential(exact_forces)
+
+
+@lru_cache(_CACHE_SIZE)  # SymPy searches for 1/3 in 0.333…, for milliseconds; a mechanism has few different numbers
+def _make_rational(number: sm.Float) -> sm.Rational:
+    """Return the simple fraction that a number stands for."""
+    return sm.nsimplify(number, rational=True)
 
 
 def _find_rational_potential(forces: GeneralizedForces) -> sm.Expr | None:

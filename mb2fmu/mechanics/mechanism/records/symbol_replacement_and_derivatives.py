@@ -283,14 +283,20 @@ def _invert_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
         return _invert_polynomial_block(block, names)
     determinant = block.det(method="berkowitz") if block.rows > 1 else block[0, 0]
     if block.rows <= 3:
-        determinant = sm.trigsimp(determinant)
+        determinant = _simplify_angles(determinant)
     if determinant == 0:
         problem = f"they do not determine {', '.join(name + chr(39) for name in names)}: their matrix is singular"
         raise MechanismError(KINEMATICS_HEADLINE, [Fault(problem, remedy="give independent equations")])
     adjugate = block.adjugate(method="berkowitz") if block.rows > 1 else sm.eye(1)
     if block.rows <= 3:
-        adjugate = adjugate.applyfunc(sm.trigsimp)
+        adjugate = adjugate.applyfunc(_simplify_angles)
     return adjugate / determinant
+
+
+def _simplify_angles(expression: sm.Expr) -> sm.Expr:
+    """Return ``trigsimp`` of an expression; one product is simple already, as most entries for Euler angles become."""
+    product = replace_squared_sines(expression)
+    return sm.trigsimp(expression) if product.is_Add else product
 
 
 def _invert_polynomial_block(block: sm.Matrix, names: list[str]) -> sm.Matrix:
@@ -342,11 +348,34 @@ def replace_symbols(expression: sm.Basic, mapping: Mapping[sm.Basic, sm.Expr]) -
             replaced[node] = node
         elif arguments_done:
             arguments = tuple(replaced[argument] for argument in node.args)
-            replaced[node] = node if arguments == node.args else node.func(*arguments)
+            replaced[node] = node if arguments == node.args else _rebuild_node(node, arguments)
         else:
             stack.append((node, True))
             stack += [(argument, False) for argument in node.args]
     return replaced[expression]
+
+
+def _rebuild_node(node: sm.Basic, arguments: tuple[sm.Basic, ...]) -> sm.Basic:
+    """Return a node with other arguments; of ``Max`` and ``Min`` SymPy would compare each with each, which is slow."""
+    is_extremum = isinstance(node, sm.Max | sm.Min)
+    if is_extremum and sum(each.is_Number or isinstance(each, node.func) for each in arguments) <= 1:
+        return node.func(*arguments, evaluate=False)
+    return node.func(*arguments)
+
+
+def replace_squared_sines(expression: sm.Expr) -> sm.Expr:
+    """Return an expanded expression with 1 - cos² for sin²: what cancels or adds up to 1 then does.
+
+    ``trigsimp`` finds the same, and other identities, in thirty times as long.
+    """
+    expanded = sm.expand(expression)
+    powers = [node for node in expanded.atoms(sm.Pow) if isinstance(node.base, sm.sin) and node.exp.is_Integer]
+    replaced = {
+        power: (1 - sm.cos(power.base.args[0]) ** 2) ** (power.exp // 2) * power.base ** (power.exp % 2)
+        for power in powers
+        if power.exp >= 2
+    }
+    return sm.expand(expanded.xreplace(replaced)) if replaced else expanded
 
 
 def replace_symbols_in_matrix(matrix: sm.MatrixBase, mapping: Mapping[sm.Basic, sm.Expr]) -> sm.ImmutableMatrix:

@@ -27,6 +27,7 @@ from mb2fmu.mechanics.mechanism.records.mechanism_records import (
     TorqueLoad,
     VectorTerms,
 )
+from mb2fmu.mechanics.mechanism.records.symbol_replacement_and_derivatives import replace_squared_sines
 from mb2fmu.mechanics.mechanism.symbolic.symbolic_kinematics import SymbolicKinematics
 from mb2fmu.model.numpy_lambdify import lambdify_for_numpy
 
@@ -182,7 +183,7 @@ def _as_constant(entry: sm.Expr, moving: Collection[sm.Symbol]) -> sm.Expr | Non
     moving_in_entry = entry.free_symbols & set(moving)
     if not moving_in_entry:
         return entry
-    simple = sm.trigsimp(sm.expand(entry))
+    simple = replace_squared_sines(entry)
     if not simple.free_symbols & moving_in_entry:
         return simple
     constant = entry.xreplace(dict.fromkeys(moving_in_entry, sm.S.Zero))
