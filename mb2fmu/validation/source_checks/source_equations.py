@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import itertools
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,12 +79,13 @@ class SympySourceEquations:
             (len(unknowns), right.shape, symbols.compile_function([*matrix, *right]))
             for unknowns, matrix, right in self._linear_solves
         ]
-        unknown_ratios = [symbol for unknowns, _, _ in self._linear_solves for symbol in unknowns]
+        self._unknown_ratios = [symbol for unknowns, _, _ in self._linear_solves for symbol in unknowns]
+        self._auxiliary_rows = tuple(method._aux_eq) if is_kane and method._uaux else ()
         terms = [sm.Add.make_args(entry) for entry in f]
         self._counts = [len(of_entry) for of_entry in terms]
         self._size = M.rows
         self._numbers = symbols.compile_function(
-            [*M, *(term for of_entry in terms for term in of_entry)], unknown_ratios
+            [*M, *(term for of_entry in terms for term in of_entry)], self._unknown_ratios
         )
 
     def _form_method(self, mechanics: Mechanics, parts: SympySourceObjects) -> Any:
@@ -141,6 +143,12 @@ class SympySourceEquations:
 
     def _evaluate_matrices(self, values: list[float]) -> tuple[Floats, Floats]:
         """Return ``mass_matrix_full``, and the terms of all entries of ``forcing_full``."""
+        matrix_values = np.array(self._numbers(self._append_ratios(values)))
+        M = matrix_values[: self._size**2].reshape(self._size, self._size)
+        return M, matrix_values[self._size**2 :]
+
+    def _append_ratios(self, values: Sequence[float]) -> list[float]:
+        """Return the values with q' of the object's own equations, and what is solved for in numbers behind them."""
         values = list(values)
         for place, rate in zip(self._rate_places, self._rates(values), strict=True):
             values[place] = rate
@@ -152,9 +160,7 @@ class SympySourceEquations:
                 matrix_values[matrix_size:].reshape(shape),
             )
             values += np.linalg.solve(matrix, right).ravel().tolist()
-        matrix_values = np.array(self._numbers(values))
-        M = matrix_values[: self._size**2].reshape(self._size, self._size)
-        return M, matrix_values[self._size**2 :]
+        return values
 
     def x_dot(self, values: list[float]) -> tuple[Floats, Floats]:
         """Return (q', u') in the order of ``q`` and ``u``, and the sums of the magnitudes of their terms.
@@ -177,6 +183,39 @@ class SympySourceEquations:
         solution, scale = self._solve(values)
         count = len(self.q) + len(self.u)
         return -solution[count:], scale[count:]
+
+    def compile_constraint_forces(
+        self, forces: Sequence[sm.Symbol], symbols: Sequence[sm.Symbol], rates: Sequence[sm.Symbol]
+    ) -> Callable[[Sequence[float], Sequence[float]], tuple[Floats, Floats]] | None:
+        """Return a function that solves SymPy's auxiliary equations, A F + b = 0; None if they do not say F.
+
+        Args:
+            forces: Unknown constraint forces, as functions of time.
+            symbols: One for each of them.
+            rates: Stand-ins of u' and q'', as :meth:`SympySourceSymbolSlots.add_acceleration_symbols` has got them.
+
+        Returns:
+            Function of the slots' values and those of ``rates``, which gives F and its scale as of :meth:`x_dot`.
+        """
+        rows = [row.xreplace(dict(zip(forces, symbols, strict=True))) for row in self._auxiliary_rows]
+        rows = [row for row in rows if row.has(*symbols)]  # of other auxiliary speeds no force is declared
+        if len(rows) != len(symbols):
+            return None
+        A = sm.Matrix(rows).jacobian(symbols)
+        if A.has(*symbols):
+            return None
+        terms = [sm.Add.make_args(row.xreplace(dict.fromkeys(symbols, sm.S.Zero))) for row in rows]
+        size, ends = A.rows, np.cumsum([len(of_row) for of_row in terms])[:-1]
+        function = self._symbols.compile_function([*A, *itertools.chain(*terms)], [*self._unknown_ratios, *rates])
+
+        def solve(values: Sequence[float], rate_values: Sequence[float]) -> tuple[Floats, Floats]:
+            numbers = np.array(function([*self._append_ratios(values), *rate_values]))
+            matrix, rests = numbers[: size**2].reshape(size, size), np.split(numbers[size**2 :], ends)
+            F = -np.linalg.solve(matrix, [np.sum(rest) for rest in rests])
+            magnitudes = np.array([np.sum(np.abs(rest)) for rest in rests])
+            return F, np.abs(np.linalg.inv(matrix)) @ (magnitudes + np.abs(matrix) @ np.abs(F))
+
+        return solve
 
     def _solve(self, values: list[float]) -> tuple[Floats, Floats]:
         """Return what ``mass_matrix_full`` and ``forcing_full`` give, and the sums of the magnitudes of its terms."""

@@ -1,13 +1,13 @@
 """Outputs from the user's own expressions by ``lambdify``, with points and frames by SymPy's objects.
 
-Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Accelerations, reactions,
-multipliers and momenta of single speeds (but those of a Lagrangian), powers and energies that are found
-from loads are not evaluated in this way.
+Nothing of the formulations' way to outputs is used, nor of the reference's to attitudes. Accelerations, reactions
+(but constraint forces by auxiliary speeds), multipliers and momenta of single speeds (but those of a Lagrangian),
+powers and energies that are found from loads are not evaluated in this way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +24,7 @@ from mb2fmu.validation.source_checks.numeric_kane_equations import (
     PointAndFrameMotion,
     SympySourceMotion,
 )
+from mb2fmu.validation.source_checks.source_acceleration_samples import ROUND_OFF_FRACTION
 from mb2fmu.validation.source_checks.source_equations import SympySourceEquations
 from mb2fmu.validation.source_checks.source_symbol_slots import (
     Floats,
@@ -41,6 +42,8 @@ _MOTION_OUTPUT_KINDS = {
 """Kinds that the motion of points, frames and bodies gives."""
 _JUMP_MARGIN = 1e-3
 """rad, or a quaternion's w: so near to where an attitude's numbers jump it is not compared."""
+_ForceSolver = Callable[[list[float], list[float]], tuple[Floats, Floats]]
+"""Gives forces and their scales at the values of slots and accelerations."""
 NamedOutputValues = dict[str, tuple[float, float]]
 """By FMU name: the value, and the magnitude of what it is made of."""
 
@@ -66,7 +69,7 @@ class SympySourceOutputEvaluator:
         definition: The model with its source objects.
         symbols: Slots of its symbols; equations and kinematics are formed already.
         kinematics: Of the objects; None: only expressions without q'' of their own are evaluated.
-        equations: Of the objects; those of a Lagrangian give multipliers.
+        equations: Of the objects; those of a Lagrangian give multipliers, others constraint forces.
     """
 
     def __init__(
@@ -94,14 +97,11 @@ class SympySourceOutputEvaluator:
         unknown = {c.symbol for c in definition.constraints} | {f.symbol for f in definition.constraint_forces}
         self._expressions: dict[str, Any] = {}
         self._requests: list[OutputRequest] = []
-        self._equations = equations
-        self._multiplier_outputs: dict[str, Any] = {}
-        expressions, multipliers = _find_multiplier_expressions(definition) if equations else ({}, [])
-        for name, expression in expressions.items():
+        self._solve_forces: _ForceSolver | None = None
+        self._force_outputs: dict[str, Any] = {}
+        if equations is not None:
             with suppress(SympySourceEvaluationError):
-                self._multiplier_outputs[name] = symbols.compile_function(
-                    [expression], [*self._rate_symbols, *multipliers]
-                )
+                self._add_force_outputs(definition, equations)
         for item in definition.outputs:
             if isinstance(item, Output):
                 self._add_expression(item.name, item.expression, unknown - {None})
@@ -148,7 +148,7 @@ class SympySourceOutputEvaluator:
             except (ArithmeticError, ValueError):
                 continue  # has no value there
             values_by_name[name] = (value, abs(value))
-        values_by_name |= self._evaluate_multiplier_outputs([*values, *rate_values], values)
+        values_by_name |= self._evaluate_force_outputs(values, rate_values)
         for request in self._requests if motion is not None else ():
             assert motion is not None
             values_by_name |= _evaluate_request(request, motion, self._moving_bodies)
@@ -156,17 +156,58 @@ class SympySourceOutputEvaluator:
             name: value_and_size for name, value_and_size in values_by_name.items() if np.isfinite(value_and_size[0])
         }
 
-    def _evaluate_multiplier_outputs(self, values_and_rates: Sequence[float], values: list[float]) -> NamedOutputValues:
-        """Return the outputs with multipliers, and what their scales make of them."""
-        if self._equations is None or not self._multiplier_outputs:
+    def _add_force_outputs(self, definition: CheckedModel, equations: SympySourceEquations) -> None:
+        """Add outputs with multipliers of a Lagrangian, or with constraint forces that auxiliary equations give."""
+        if isinstance(definition.mechanics, LagrangesMethod):
+            expressions, symbols = _find_multiplier_expressions(definition)
+            self._solve_forces = lambda values, _: equations.multipliers(values)
+        else:
+            expressions, symbols = _find_constraint_force_expressions(definition)
+            forces = [force.symbol for force in definition.constraint_forces]
+            self._solve_forces = (
+                equations.compile_constraint_forces(forces, symbols, self._rate_symbols) if expressions else None
+            )
+        further_symbols = [*self._rate_symbols, *symbols]
+        for name, expression in expressions.items() if self._solve_forces else ():
+            with suppress(SympySourceEvaluationError):
+                self._force_outputs[name] = self._symbols.compile_function([expression], further_symbols)
+
+    def _evaluate_force_outputs(self, values: list[float], rate_values: list[float]) -> NamedOutputValues:
+        """Return the outputs with multipliers or constraint forces, and what the scales of these make of them."""
+        if self._solve_forces is None or not self._force_outputs:
             return {}
-        multipliers, scales = self._equations.multipliers(values)
+        try:
+            forces, scales = self._solve_forces(values, rate_values)
+        except np.linalg.LinAlgError:
+            return {}
+        # Steps as small as round-off, of either sign: where an output jumps, the bound is its jump.
+        steps = ROUND_OFF_FRACTION * np.diag(scales)
         outputs: NamedOutputValues = {}
-        for name, function in self._multiplier_outputs.items():
-            value = function([*values_and_rates, *multipliers.tolist()])[0]
-            changed = [function([*values_and_rates, *(multipliers + step).tolist()])[0] for step in np.diag(scales)]
-            outputs[name] = (value, abs(value) + sum(abs(each - value) for each in changed))
+        for name, function in self._force_outputs.items():
+            try:
+                value, *changed = (
+                    function([*values, *rate_values, *each])[0]
+                    for each in [forces.tolist(), *(forces + steps).tolist(), *(forces - steps).tolist()]
+                )
+            except (ArithmeticError, ValueError):
+                continue  # has no value there
+            changes = [abs(each - value) for each in changed]
+            change = sum(map(max, changes[: len(scales)], changes[len(scales) :]))
+            outputs[name] = (value, abs(value) + change / ROUND_OFF_FRACTION)
         return outputs
+
+
+def _find_constraint_force_expressions(definition: CheckedModel) -> tuple[dict[str, sm.Expr], list[sm.Symbol]]:
+    """Return outputs with constraint forces, and the symbols of all of these there."""
+    symbols = [make_unused_symbol(k, "force") for k in range(len(definition.constraint_forces))]
+    known = {force.symbol: symbol for force, symbol in zip(definition.constraint_forces, symbols, strict=True)}
+    multipliers = {item.symbol for item in definition.constraints} - {None}
+    expressions = {item.name: sm.sympify(item.expression) for item in definition.outputs if isinstance(item, Output)}
+    return {
+        name: expression.xreplace(known)
+        for name, expression in expressions.items()
+        if known and expression.has(*known) and not (multipliers and expression.has(*multipliers))
+    }, symbols
 
 
 def _find_multiplier_expressions(definition: CheckedModel) -> tuple[dict[str, sm.Expr], list[sm.Symbol]]:

@@ -229,6 +229,18 @@ def test_what_was_read_wrongly_fails(name):
         assert not said.passed or moves_nothing(mechanism, wrong, motions), what
 
 
+def test_a_reaction_force_that_was_read_wrongly_fails():
+    """Kane's equations do not contain it, and FMU and reference share its reading; its auxiliary equations show it."""
+    true = models()["reactions"]()
+    mechanism, motions = true[1], sample_source_accelerations(*true)
+    assert verdict(true, mechanism, motions).passed
+    (number, load), = ((k, each) for k, each in enumerate(mechanism.loads) if each.force[0][1][0] != 0)  # fmt: skip
+    turned = replace(load, force=tuple((mechanism.bodies[0].frame, components) for _, components in load.force))
+    for wrong in (_scaled(load, sm.Rational(103, 100)), turned):
+        said = verdict(true, _with(mechanism, "loads", number, wrong), motions)
+        assert [check.verdict for check in said.checks] == ["passed", "passed", "failed"], said
+
+
 def test_points_at_which_no_mechanism_exists_are_drawn_again(few_points):
     """A smaller inertia about a pivot makes M indefinite: there the FMU refuses, rightly."""
     true = read_of(STRANGERS["inertias_about_pivots"]())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sm
-from mechanisms import cart_with_pathways, model_of
+from mechanisms import cart_with_pathways, model_of, pendulum_with_reactions
 from representatives import by_night
 from scipy.spatial.transform import Rotation
+from strangers import STRANGERS
 from sympy.physics import mechanics as me
 
 from mb2fmu import Model
@@ -108,3 +109,31 @@ def test_a_potential_energy_that_the_model_gives_is_evaluated_as_it_is_given():
     definition = check_model(model)
     for sample in sample_source_accelerations(definition, read_mechanism(definition)).samples[:3]:
         assert sample.outputs["V"][0] == pytest.approx(3 * next(iter(sample.states.values())) ** 2)
+
+
+def test_constraint_forces_are_those_of_the_auxiliary_equations():
+    """A rod on a pin: m a of its centre, and its weight."""
+    model, (fx, fy) = pendulum_with_reactions()
+    model.output("pushes", sm.Piecewise((1, fy > 0), (0, True)), "1")
+    model.output("ratio", fx / fy, "1")
+    definition = check_model(model)
+    made = sample_source_accelerations(definition, read_mechanism(definition))
+    assert len(made.samples) > 20
+    for sample in made.samples:
+        q, u, m, l, g = (sample.point.values[made.starts[name]] for name in ("q", "u", "m", "l", "g"))
+        u_dot = -3 / 2 * g * np.cos(q) / l
+        wanted = {
+            "reaction_x": -m * l / 2 * (u_dot * np.sin(q) + u**2 * np.cos(q)),
+            "reaction_y": m * g + m * l / 2 * (u_dot * np.cos(q) - u**2 * np.sin(q)),
+        }
+        wanted["pushes"] = float(wanted["reaction_y"] > 0)
+        wanted["ratio"] = wanted["reaction_x"] / wanted["reaction_y"]
+        assert {name: value for name, (value, _) in sample.outputs.items()} == pytest.approx(wanted, rel=1e-9)
+        assert all(0.0 <= bound < 1e-6 * (abs(value) + 1.0) for value, bound in sample.outputs.values())
+
+
+@pytest.mark.parametrize("name", ["force_along_a_velocity_constraint", "force_in_the_joint_that_closes_a_loop"])
+def test_constraint_forces_are_known_where_auxiliary_speeds_stand_in_velocity_constraints(name):
+    definition = check_model(STRANGERS[name]())
+    for sample in sample_source_accelerations(definition, read_mechanism(definition)).samples:
+        assert "force_0" in sample.outputs
