@@ -144,8 +144,12 @@ def close(a: Array, b: Array, condition: float, tolerance: float = 1e-10) -> boo
     return bool(np.linalg.norm(a - b) <= tolerance * scale * max(1.0, condition * 1e-6))
 
 
-def pendulum_with_reactions() -> tuple[Model, tuple[sm.Expr, sm.Expr]]:
-    """A rod on a pin whose reaction force comes out by auxiliary speeds (a KanesMethod handed over)."""
+def pendulum_with_reactions(axes: str = "xy") -> tuple[Model, tuple[sm.Expr, ...]]:
+    """A rod on a pin whose reaction force comes out by auxiliary speeds (a KanesMethod handed over).
+
+    Args:
+        axes: Along which the force is wanted; there are two auxiliary speeds all the same.
+    """
     m, l, g = sm.symbols("m l g")
     q, u, ax, ay, fx, fy = me.dynamicsymbols("q u ax ay fx fy")
     N, A = me.ReferenceFrame("N"), me.ReferenceFrame("A")
@@ -158,14 +162,15 @@ def pendulum_with_reactions() -> tuple[Model, tuple[sm.Expr, sm.Expr]]:
     centre = pin.locatenew("centre", l / 2 * A.x)
     centre.v2pt_theory(pin, N, A)
     rod = me.RigidBody("rod", centre, A, m, (me.inertia(A, 0, m * l**2 / 12, m * l**2 / 12), centre))
-    loads = [(centre, -m * g * N.y), (pin, fx * N.x + fy * N.y)]
+    wanted = {"x": fx * N.x, "y": fy * N.y}
+    loads = [(centre, -m * g * N.y), (pin, sum((wanted[axis] for axis in axes), me.Vector(0)))]
     kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[ax, ay], bodies=[rod], forcelist=loads)
     model = model_of("Pin", kane, [q], [u], m=1.3, l=0.7, g=9.81)
-    model.constraint_force(fx)
-    model.constraint_force(fy)
-    model.output("reaction_x", fx, "N")
-    model.output("reaction_y", fy, "N")
-    return model, (fx, fy)
+    forces = tuple({"x": fx, "y": fy}[axis] for axis in axes)
+    for axis, force in zip(axes, forces, strict=True):
+        model.constraint_force(force)
+        model.output(f"reaction_{axis}", force, "N")
+    return model, forces
 
 
 def sympy_rolling_disc() -> Model:

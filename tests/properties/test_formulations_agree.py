@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy as sm
 from mechanisms import (
     Evaluated,
     Numeric,
@@ -22,6 +23,7 @@ from representatives import marked
 
 from mb2fmu.errors import FormulationError
 from mb2fmu.mechanics.formulations import check_applicability_of_all_formulations, formulate
+from mb2fmu.mechanics.formulations.equations_assembly import form_constraint_force_system
 from mb2fmu.mechanics.mechanism import read_mechanism
 from mb2fmu.model import check_model, load
 from mb2fmu.validation import is_too_large_for_symbols
@@ -88,8 +90,9 @@ def test_lagrange_refuses_a_velocity_that_uses_its_constraint():
         formulate(mechanism, "lagrange")
 
 
-def test_reaction_force_of_a_pendulum_in_closed_form():
-    model, _ = pendulum_with_reactions()
+@pytest.mark.parametrize("axes", ["xy", "x", "y"])
+def test_reaction_force_of_a_pendulum_in_closed_form(axes):
+    model, _ = pendulum_with_reactions(axes)
     mechanism = mechanism_of(model)
     for method in ("kane", "tmt"):
         evaluated = Evaluated(mechanism, method)
@@ -100,9 +103,17 @@ def test_reaction_force_of_a_pendulum_in_closed_form():
             alpha = -1.5 * g * np.cos(q) / l
             ax = l / 2 * (-alpha * np.sin(q) - u**2 * np.cos(q))
             ay = l / 2 * (alpha * np.cos(q) - u**2 * np.sin(q))
-            expected = (m * ax, m * (ay + g))
-            found = tuple(evaluated.output(f"reaction_{axis}", state) for axis in "xy")
-            assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+            expected = {"x": m * ax, "y": m * (ay + g)}
+            found = {axis: evaluated.output(f"reaction_{axis}", state) for axis in axes}
+            assert found == pytest.approx({axis: expected[axis] for axis in axes}, rel=1e-12, abs=1e-12)
+
+
+def test_forces_along_the_same_speed_are_refused():
+    """Two unknown forces, one equation."""
+    mechanism = mechanism_of(pendulum_with_reactions()[0])
+    fx, fy = mechanism.constraint_forces
+    with pytest.raises(FormulationError, match=f"contain them: 1; constraint forces: {fx}, {fy}"):
+        form_constraint_force_system(mechanism, sm.Matrix([fx + 2 * fy - 1, 1]))
 
 
 def test_power_of_all_loads_is_the_change_of_kinetic_energy():

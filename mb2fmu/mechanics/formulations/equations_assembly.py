@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import sympy as sm
 
+from mb2fmu.errors import Fault, FormulationError
 from mb2fmu.mechanics.equations.equations_of_motion import (
     BodyMotion,
     EquationsOfMotion,
@@ -82,6 +83,31 @@ def assemble_equations(
         events=m.events,
         contacts=m.contacts,
         latches=m.latches,
+    )
+
+
+def form_constraint_force_system(m: Mechanism, rows: sm.MatrixBase) -> LinearSystemAssignment:
+    """Return the unknown constraint forces as the solution of the auxiliary speeds' equations, linear in them.
+
+    A speed along which no force is declared has an equation that says nothing of the others; it is left out.
+
+    Args:
+        m: With constraint forces.
+        rows: What has to be zero, one row for each auxiliary speed.
+
+    Raises:
+        FormulationError: If these are not as many equations as forces.
+    """
+    forces = list(m.constraint_forces)
+    kept = sm.Matrix([row for row in rows if row.has(*forces)])
+    if kept.rows != len(forces):
+        names = ", ".join(map(str, forces))
+        problem = f"equations of auxiliary speeds that contain them: {kept.rows}; constraint forces: {names}"
+        remedy = "apply each force along one auxiliary speed of its own"
+        raise FormulationError("the constraint forces are not determined:", [Fault(problem, remedy=remedy)])
+    matrix, rest = kept.jacobian(forces), kept.xreplace(dict.fromkeys(forces, sm.S.Zero))
+    return LinearSystemAssignment(
+        m.constraint_forces, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(-rest), "constraint forces"
     )
 
 

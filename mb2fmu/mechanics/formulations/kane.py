@@ -22,7 +22,7 @@ import sympy as sm
 from sympy.physics.mechanics import KanesMethod
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSystemAssignment, MassMatrixDynamics
-from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations, form_constraint_force_system
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     FormulationApplicability,
     check_projection_applicability,
@@ -150,9 +150,4 @@ def _constraint_forces(
 ) -> LinearSystemAssignment:
     """Return the auxiliary equations, linear in the unknown forces."""
     rows = replace_symbols_in_matrix(method.auxiliary_eqs, plain_symbols) - m.auxiliary_reactions
-    unknown = list(m.constraint_forces)
-    matrix = rows.jacobian(unknown)
-    rest = rows.xreplace(dict.fromkeys(unknown, sm.S.Zero))
-    return LinearSystemAssignment(
-        m.constraint_forces, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(-rest), "constraint forces"
-    )
+    return form_constraint_force_system(m, rows)

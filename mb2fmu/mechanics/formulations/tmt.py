@@ -21,7 +21,7 @@ import sympy as sm
 
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion, LinearSystemAssignment, MassMatrixDynamics
 from mb2fmu.mechanics.formulations.applied_loads import list_applied_loads
-from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations
+from mb2fmu.mechanics.formulations.equations_assembly import assemble_equations, form_constraint_force_system
 from mb2fmu.mechanics.formulations.formulation_applicability import (
     FormulationApplicability,
     check_projection_applicability,
@@ -180,7 +180,6 @@ def _constraint_forces(
     """Return the rows of the auxiliary speeds, solved for the unknown forces: unknown + f - M u' - A_auxᵀ λ = 0."""
     if not mechanism.constraint_forces:
         return None
-    n, symbols = len(mechanism.u), mechanism.constraint_forces
-    matrix = sm.Matrix(unknown[n:]).jacobian(list(symbols))
-    right = M[n:, :n] * sm.Matrix(mechanism.u_dot) - sm.Matrix(f[n:]) + mechanism.auxiliary_reactions
-    return LinearSystemAssignment(symbols, sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(right), "constraint forces")
+    n = len(mechanism.u)
+    rest = sm.Matrix(f[n:]) - M[n:, :n] * sm.Matrix(mechanism.u_dot) - mechanism.auxiliary_reactions
+    return form_constraint_force_system(mechanism, sm.Matrix(unknown[n:]) + rest)
