@@ -35,6 +35,7 @@ MAX_STEPS = 8000
 MAX_DIFFERENCE = 0.25
 """What steps of twice the size may change of the largest error so far: the smaller ones are right to a tenth then."""
 _POINTS = 1000
+_PARTS_OF_STEP = 4
 _ATTEMPTS = 4
 _MARGIN = 2.5
 _PROBE_FRACTION = 1e-6
@@ -62,19 +63,39 @@ def propagate_small_errors(reference: ReferenceRun, errors: Floats, rows: npt.ND
     Returns:
         Over the scales, shape (n_rows, n_d, n_x).
     """
+    run, dense_rows = reference.experiment.select_points(_POINTS, further_points=rows)
+    motion = _MotionAtPoints(run.time, reference.states[dense_rows], run.inputs)
+    propagated = _propagate_accurately(reference, motion, errors, 1)
+    return None if propagated is None else propagated[np.searchsorted(dense_rows, rows)]
+
+
+def propagate_errors_over_step(reference: ReferenceRun, k: int, errors: Floats) -> Floats | None:
+    """Return what errors at the beginning of communication step k are at its end; as :func:`propagate_small_errors`.
+
+    Returns:
+        Over the scales, shape (n_d, n_x).
+    """
+    run = reference.experiment
+    motion = _MotionAtPoints(run.time[k : k + 2], reference.states[k : k + 2], run.inputs[k : k + 1])
+    propagated = _propagate_accurately(reference, motion, errors, _PARTS_OF_STEP)
+    return None if propagated is None else propagated[-1]
+
+
+def _propagate_accurately(
+    reference: ReferenceRun, motion: _MotionAtPoints, errors: Floats, parts: int
+) -> Floats | None:
+    """Return errors at the points of a motion, with at least so many parts of each step, shape (m + 1, n_d, n_x)."""
     numeric, compiled = reference.numeric, reference.numeric.compiled_equations
     if is_hybrid(numeric) or numeric.has_state_constraints or compiled is None or not 0 < numeric.n_x <= MAX_STATES:
         return None
-    run, dense_rows = reference.experiment.select_points(_POINTS, further_points=rows)
-    motion, parts = _MotionAtPoints(run.time, reference.states[dense_rows], run.inputs), 1
     try:
         for _ in range(_ATTEMPTS):
-            if parts * len(run.inputs) > MAX_STEPS:
+            if parts * len(motion.inputs) > MAX_STEPS:
                 return None
             divided = motion if parts == 1 else _integrate_between_points(reference, motion, parts)
             propagated, difference = _propagate(reference, compiled, divided, errors)
             if difference <= MAX_DIFFERENCE:
-                return propagated[parts * np.searchsorted(dense_rows, rows)]
+                return propagated[::parts]
             if not np.isfinite(difference):
                 return None
             parts *= math.ceil(_MARGIN * math.sqrt(difference / MAX_DIFFERENCE))
