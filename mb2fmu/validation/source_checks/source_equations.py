@@ -38,7 +38,6 @@ MAX_PATHWAY_WORK = 5_000
 """Operations of pathways' lengths up to which SymPy composes their loads, see :func:`estimate_pathway_length_cost`."""
 
 
-_POSITION_USES = 2
 _ROW_SAMPLE_SEED, _ROW_SAMPLE_COUNT = 7, 3
 """Of points, on constraints or not, at which rows are compared."""
 _DEPENDENT_ROW_FRACTION = 1e-9
@@ -224,9 +223,9 @@ def estimate_equation_forming_cost(mechanics: Mechanics, parts: SympySourceObjec
     SymPy multiplies vectors of different frames by the direction cosines between those, composed without expanding:
     three terms per entry and frame on the way, so that their size grows exponentially with the length of a chain.
     Counted are the operations of the direction cosines between all frames on the way to each body's, once per speed
-    that moves there (about one per frame) and twice per operation of the body's position (many where bodies bend): in
-    its velocity and in its acceleration; and those of the velocities that are set, once per speed. A Lagrangian is
-    formed by a formulation, too, and what is formed already costs nothing.
+    that moves there (about one per frame) and once per operation of the body's position (many where bodies bend), and
+    those of the velocities that are set, once per speed. A Lagrangian is formed by a formulation, too, and what is
+    formed already costs nothing.
     """
     method = mechanics.eom_method if isinstance(mechanics, System) else mechanics
     if parts.lagrangian or parts.frame is None or (isinstance(method, KanesMethod) and method._frstar is not None):
@@ -240,7 +239,7 @@ def estimate_equation_forming_cost(mechanics: Mechanics, parts: SympySourceObjec
     for path, position_operations in zip(paths, _count_position_operations(parts), strict=True):
         if total > MAX_FORMING_WORK:
             break
-        total += _count_successive_product_operations(path) * (len(path) + _POSITION_USES * position_operations)
+        total += _count_successive_product_operations(path) * (len(path) + position_operations)
     return total
 
 
