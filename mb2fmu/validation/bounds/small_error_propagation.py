@@ -65,7 +65,8 @@ def propagate_small_errors(reference: ReferenceRun, errors: Floats, rows: npt.ND
     """
     run, dense_rows = reference.experiment.select_points(_POINTS, further_points=rows)
     motion = _MotionAtPoints(run.time, reference.states[dense_rows], run.inputs)
-    propagated = _propagate_accurately(reference, motion, errors, 1)
+    parts = 1 if len(run.inputs) > 1 else _PARTS_OF_STEP  # with two steps of half the size there is a comparison
+    propagated = _propagate_accurately(reference, motion, errors, parts)
     return None if propagated is None else propagated[np.searchsorted(dense_rows, rows)]
 
 
@@ -154,16 +155,17 @@ def _compute_jacobians(
     n, scales = compiled.n_x, reference.state_scales
     prepared = reference.numeric.prepare(reference.experiment.parameters)
     displacements = np.vstack([np.zeros(n), np.diag(_PROBE_FRACTION * scales)])
-    inputs = motion.inputs[steps]
 
     def differentiate(points: slice, held: Floats) -> Floats:
+        """Return J at points with their inputs, a row for each."""
         states = motion.states[points, None, :] + displacements
-        time = np.repeat(motion.time[points], n + 1)
-        slopes = compiled.slopes(time, states.reshape(-1, n), held, prepared).reshape(states.shape)
+        time, inputs = np.repeat(motion.time[points], n + 1), np.repeat(held, n + 1, axis=0)
+        slopes = compiled.motions(time, states.reshape(-1, n), inputs, prepared, "")["x_dot"].reshape(states.shape)
         return np.asarray(((slopes[:, 1:] - slopes[:, :1]) / (_PROBE_FRACTION * scales)).transpose(0, 2, 1))
 
+    inputs = motion.inputs[steps]
     if np.all(inputs == inputs[0]):
-        jacobians = differentiate(slice(steps.start, steps.stop + 1), inputs[0])
+        jacobians = differentiate(slice(steps.start, steps.stop + 1), np.vstack([inputs, inputs[-1]]))
         return jacobians[:-1], jacobians[1:]
-    both_ends = np.array([differentiate(slice(k, k + 2), held) for k, held in enumerate(inputs, steps.start)])
-    return both_ends[:, 0], both_ends[:, 1]
+    ends = slice(steps.start + 1, steps.stop + 1)
+    return differentiate(steps, inputs), differentiate(ends, inputs)

@@ -130,7 +130,6 @@ def compile_equations_runtime() -> ctypes.CDLL:
     library.reference_motion.argtypes = [pointer, double, pointer, pointer, pointer, pointer]
     library.reference_motions.argtypes = [pointer, ctypes.c_int64, *[pointer] * 6]
     library.reference_responses.argtypes = [pointer, double, *[pointer] * 3, ctypes.c_int64, *[pointer] * 4]
-    library.reference_slopes.argtypes = [pointer, ctypes.c_int64, *[pointer] * 6]
     library.reference_residuals.argtypes = [pointer, ctypes.c_int64, *[pointer] * 3]
     library.reference_project.argtypes = [pointer, double, pointer, pointer, pointer]
     library.reference_integrate.argtypes = [pointer, pointer, pointer]
@@ -348,23 +347,6 @@ class CompiledEquations:
             self._prepared_numbers = np.array(prepared, dtype=np.float64)
             self._prepared, self._prepared_at = prepared, array_address(self._prepared_numbers)
         return self._prepared_at
-
-    def slopes(self, time: Floats, states: Floats, r: Floats, prepared: Sequence[float]) -> Floats:
-        """Return x' at k instants while inputs are held, shape (k, n_x).
-
-        Raises:
-            CompiledFunctionError: If a matrix is singular.
-        """
-        y, slopes = np.zeros((len(time), self.n_x + 1)), np.empty((len(time), self.n_x + 1))
-        y[:, :-1] = states
-        arrays = [np.ascontiguousarray(a, dtype=np.float64) for a in (time, y, r)]
-        instants, rows, inputs = map(array_address, arrays)
-        done, parameters = ctypes.c_int64(), self._parameters(prepared)
-        status = self._library.reference_slopes(
-            self._address, len(time), instants, rows, inputs, parameters, array_address(slopes), ctypes.addressof(done)
-        )
-        self._check(status, float(time[min(done.value, len(time) - 1)]))
-        return slopes[:, :-1]
 
     def residuals(self, points: Floats, prepared: Sequence[float]) -> Floats:
         """Return phi(q, t), then A u + b, for given speeds; shape (n, n_phi + m).
