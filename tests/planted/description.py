@@ -119,6 +119,8 @@ def _of_dependencies(subject: Subject, fmi: Literal["2", "3"]) -> Planted:
     names = {_number(root, v.get("name")): v.get("name") for v in root.find("ModelVariables") if v.get("name")}
     for entry in _entries(root):
         name = names[entry.get("index") or entry.get("valueReference")]
+        if _entry(root, name) is not entry:  # FMI 3 lists a derivative that is an output twice
+            continue
         known = entry.get("dependencies", "").split()
         own = [number for number in known if names[number] != name]
         for position, number in enumerate(known):

@@ -62,6 +62,7 @@ from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_grazing_u
 from mb2fmu.validation.bounds.marginal_friction_modes import compute_sticking_output_changes
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, OneStepFlowEnd
 from mb2fmu.validation.bounds.range_traversal_count import count_state_range_traversals
+from mb2fmu.validation.bounds.small_error_propagation import propagate_errors_over_step
 from mb2fmu.validation.comparison.constraint_diagnostics import compare_constraint_diagnostics, form_invariant_result
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.first_integrals_along_run import CONSERVATION_FORMULA, FirstIntegralsAlongRun
@@ -490,17 +491,21 @@ def _measure_step_error_growth(reference: ReferenceRun, sides: Mapping[int, Valu
     samples = np.linspace(0, len(steps) - 1, _GROWTH_SAMPLES).astype(np.int64) if steps else ()
     for i in np.unique(samples).tolist():
         k = steps[i]
-        displacements = RELATIVE_START_ERROR * axes * reference.state_scales
-        try:
-            perturbed_ends = [
-                flow.compute_step_end(ExperimentCommunicationStep(k), reference.states[k] + displacement).x
-                for displacement in displacements
-            ]
-        except (ValidationError, ArithmeticError, ValueError):
-            continue  # nothing is known of errors there
-        changes = np.abs(np.array(perturbed_ends) - reference.states[k + 1])
-        growth = np.maximum(growth, np.sum(changes, axis=0) / RELATIVE_START_ERROR)
+        errors = propagate_errors_over_step(reference, k, axes)
+        if errors is None:
+            errors = _integrate_errors_over_step(reference, flow, k, axes)
+        growth = np.fmax(growth, np.sum(np.abs(errors), axis=0) * reference.state_scales)
     return np.asarray(growth)
+
+
+def _integrate_errors_over_step(reference: ReferenceRun, flow: OneStepFlow, k: int, errors: Floats) -> Floats:
+    """Return what errors, over the scales, are at the end of step k, shape (n_d, n_x); no numbers where it has none."""
+    starts = reference.states[k] + RELATIVE_START_ERROR * errors * reference.state_scales
+    try:
+        ends = [flow.compute_step_end(ExperimentCommunicationStep(k), start).x for start in starts]
+    except (ValidationError, ArithmeticError, ValueError):
+        return np.full_like(errors, np.nan)
+    return np.asarray((np.array(ends) - reference.states[k + 1]) / (RELATIVE_START_ERROR * reference.state_scales))
 
 
 def _judge_energy_balance(

@@ -328,4 +328,5 @@ class MechanismStruct(ctypes.Structure):
         ("articulated", _ArticulatedTreeStruct),
         *_list_c_pointer_fields("memory g R omega alpha position velocity acceleration F T Q"),
         *_list_c_pointer_fields("frame_numbers point_numbers place_numbers inertia_N composite group_numbers links"),
+        ("power", ctypes.c_double),
     ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
+from mb2fmu.validation.bounds.small_error_propagation import propagate_small_errors
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_time_matching import (
@@ -158,17 +161,50 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
     the size of the chaos, which may be small beside the range of v. So, if an error of a state grows to a twentieth of
     its range, S_v is measured with a smaller ε, too, and the larger of both counts.
 
+    Where errors stay smaller, the perturbed motions are those of the variational equation, if that is known well enough
+    (:mod:`.small_error_propagation`); else each of them is integrated.
+
     Returns:
         Shape (n_t, n), in the variables' units, never decreasing in time.
 
     Raises:
         ValidationError: If a perturbed start cannot be integrated.
     """
+    growth = _measure_growth_to_first_order(reference)
+    if growth is not None and not _grows_beyond_small(reference, growth):
+        return growth
     growth = _measure_growth(reference, RELATIVE_START_ERROR)
-    state_growth = growth[-1, list(reference.state_columns)]
-    if np.any(RELATIVE_START_ERROR * state_growth > MAX_INFORMATIVE_FRACTION * np.ptp(reference.states, axis=0)):
+    if _grows_beyond_small(reference, growth):
         growth = np.maximum(growth, _measure_growth(reference, SMALLER_START_ERROR))
     return growth
+
+
+def _grows_beyond_small(reference: ReferenceRun, growth: Floats) -> bool:
+    """Return whether errors of a state grow to a twentieth of its range, or to no number."""
+    largest = RELATIVE_START_ERROR * growth[-1, list(reference.state_columns)]
+    return not np.all(largest <= MAX_INFORMATIVE_FRACTION * np.ptp(reference.states, axis=0))
+
+
+def _measure_growth_to_first_order(reference: ReferenceRun) -> Floats | None:
+    """Return S_v(t) of :func:`measure_start_error_growth` by the variational equation; None where that is not known."""
+    numeric = reference.numeric
+    run, rows = reference.experiment.select_points(
+        MAX_SENSITIVITY_POINTS, further_points=find_fast_changing_points(reference)
+    )
+    prepared, scales = numeric.prepare(run.parameters), RELATIVE_START_ERROR * reference.state_scales
+    directions = choose_start_error_directions(numeric.n_x)
+    starts = [
+        numeric.project(0.0, reference.states[0] + scales * direction, run.inputs_at(0), prepared)
+        for direction in directions
+    ]
+    errors = propagate_small_errors(reference, (np.array(starts) - reference.states[0]) / scales, rows)
+    if errors is None:
+        return None
+    error_ratios = []
+    for error in errors.transpose(1, 0, 2):
+        values, _, _ = observe_trajectory(numeric, run, reference.states[rows] + scales * error, prepared)
+        error_ratios.append(np.abs(values - reference.trajectory.values[rows]) / RELATIVE_START_ERROR)
+    return _combine_directions(reference, run.time, error_ratios)
 
 
 def _measure_growth(reference: ReferenceRun, relative_error: float) -> Floats:
@@ -183,7 +219,6 @@ def _measure_growth(reference: ReferenceRun, relative_error: float) -> Floats:
     scales = reference.error_scales(tolerance)
     gaps, error_ratios = ContactGaps(numeric), []
     axes = choose_start_error_directions(numeric.n_x)
-    has_all_axes = len(axes) == numeric.n_x
     axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
     for direction in axes[axes.any(axis=1)]:
         x0 = reference.states[0] + relative_error * direction * reference.state_scales
@@ -213,7 +248,13 @@ def _measure_growth(reference: ReferenceRun, relative_error: float) -> Floats:
         )
     if not error_ratios:  # without states nothing is perturbed
         return np.zeros_like(reference.trajectory.values)
+    return _combine_directions(reference, run.time, error_ratios)
+
+
+def _combine_directions(reference: ReferenceRun, time: Floats, error_ratios: Sequence[Floats]) -> Floats:
+    """Return S_v at all communication points from |Δv| / ε of each direction at some instants, shape (n_i, n) each."""
+    has_all_axes = reference.numeric.n_x <= MAX_ERROR_DIRECTIONS
     combined = np.sum(error_ratios, axis=0) if has_all_axes else np.max(error_ratios, axis=0)
     largest = np.maximum.accumulate(combined, axis=0)
     # Between the points looked at: linear, which keeps it from decreasing.
-    return np.array([np.interp(reference.trajectory.time, run.time, column) for column in largest.T]).T
+    return np.array([np.interp(reference.trajectory.time, time, column) for column in largest.T]).T

@@ -344,7 +344,7 @@ static void find_motion(struct mechanism *s)
     find_inertias(s);
 }
 
-/* What acts on points and frames, less what accelerates the bodies at u' = 0. */
+/* What acts on points and frames, and its power; then less what accelerates the bodies at u' = 0. */
 static void find_loads(struct mechanism *s)
 {
     zero(s->F, 3 * s->moving.count);
@@ -352,6 +352,16 @@ static void find_loads(struct mechanism *s)
     act(s, &s->forces, s->F);
     act(s, &s->torques, s->T);
     push_pathways(s);
+    s->power = 0.0;
+    for (int64_t k = 0; k < s->moving.count; k++) {
+        s->power += dot(s->F + 3 * k, s->velocity + 3 * k);
+    }
+    for (int64_t k = 0; k < s->n_frames; k++) {
+        s->power += dot(s->T + 3 * k, s->omega + 3 * k);
+    }
+    for (int64_t i = 0; i < s->n_potential; i++) {
+        s->power += s->w[s->potential[i]] * s->w[1 + s->n_q + i];
+    }
     resist(s);
 }
 
@@ -499,19 +509,5 @@ void mechanism_late(struct mechanism *s, double z_dot[], double *power)
     for (int64_t i = 0; i < s->n_z; i++) {
         z_dot[i] = s->w[s->z_dot[i]];
     }
-    zero(s->F, 3 * s->moving.count);
-    zero(s->T, 3 * s->n_frames);
-    act(s, &s->forces, s->F);
-    act(s, &s->torques, s->T);
-    push_pathways(s);
-    *power = 0.0;
-    for (int64_t k = 0; k < s->moving.count; k++) {
-        *power += dot(s->F + 3 * k, s->velocity + 3 * k);
-    }
-    for (int64_t k = 0; k < s->n_frames; k++) {
-        *power += dot(s->T + 3 * k, s->omega + 3 * k);
-    }
-    for (int64_t i = 0; i < s->n_potential; i++) {
-        *power += s->w[s->potential[i]] * s->w[1 + s->n_q + i];
-    }
+    *power = s->power;
 }

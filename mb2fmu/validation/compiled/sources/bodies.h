@@ -234,6 +234,7 @@ struct mechanism {
     double *composite;
     double *group_numbers;
     double *links;
+    double power; /* of all loads */
 };
 
 /* Memory, once; 0, or 1 if there is none. */
