@@ -19,6 +19,7 @@ from mb2fmu.fmu.package import read_archive
 from mb2fmu.mechanics.equations.observable_quantities import select_diagnostic_outputs
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlan, ApiCheckPoint, choose_api_check_point
 from mb2fmu.validation.api_checks.api_check_families import compare_api_checks, plan_api_calls
+from mb2fmu.validation.api_checks.constraint_stabilization_check import count_stabilization_rate_as_exercised
 from mb2fmu.validation.comparison.event_comparison import (
     EventToLocate,
     compare_events,
@@ -183,7 +184,9 @@ def validate(
         ),
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
-        exercised_quantities=plan.add_tried_value_ranges(definition, fmu_results),
+        exercised_quantities=count_stabilization_rate_as_exercised(
+            plan.add_tried_value_ranges(definition, fmu_results), definition, plan.check_point, judgement.api_checks
+        ),
         not_tried=plan.describe_untried(fmu_results),
         known_digits=known_digits,
         agreeing_tolerance=finer,

@@ -16,6 +16,7 @@ from mb2fmu.validation.api_checks.api_call_plan import (
     make_api_check_planner,
 )
 from mb2fmu.validation.api_checks.constraint_stabilization_check import (
+    CONSTRAINT_STABILIZATION,
     compare_stabilization,
     plan_stabilization_calls,
 )
@@ -185,7 +186,7 @@ _API_CHECKS = (
     ApiCheckFamily("derivatives by parameters", "against differences of the reference by parameters",
              plan_parameter_derivative_calls, compare_parameter_derivatives, reported_if_absent=False),
     EXTREMES,
-    ApiCheckFamily("constraint stabilization", "the point that x' returns to lies on the constraints",
+    ApiCheckFamily(CONSTRAINT_STABILIZATION, "the point that x' returns to lies on the constraints",
              plan_stabilization_calls, compare_stabilization, reported_if_absent=False),
     STEPS,
     SOLVERS,

@@ -16,17 +16,24 @@ only in a short run, but more with each second.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlanner, ApiCheckPoint
 from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales, list_settable_fmu_variables
+from mb2fmu.validation.validation_result import ApiCallFamilyResult, ExercisedQuantityResult
 
 Floats = npt.NDArray[np.float64]
 
+CONSTRAINT_STABILIZATION = "constraint stabilization"
+"""Name of the family of calls."""
 _DISPLACEMENT_FRACTION = 1e-3
 """Of each state's scale: the way off the constraints."""
 _RESIDUAL_FRACTION = 1e-3
@@ -86,11 +93,34 @@ def compare_stabilization(
     names = [reference.trajectory.names[c] for c in reference.state_columns]
     first, second = _choose_rates(check_point, rate_index)
     change = np.array([slopes[0][name] - slopes[1][name] for name in names]) / (first - second)
-    allowed = _RESIDUAL_FRACTION * _DISPLACEMENT_FRACTION * compute_constraint_row_scales(reference)
+    allowed = _compute_bounds(check_point)
     both_residuals = _compute_residuals(check_point, change, (first + second) / 2.0)
     residuals = min(both_residuals, key=lambda residuals: float(np.max(residuals / allowed)))
     for k, (residual, bound) in enumerate(zip(residuals.tolist(), allowed.tolist(), strict=True)):
         error_table.add(residual, bound, f"row {k + 1} of the constraints that x' returns to")
+
+
+def count_stabilization_rate_as_exercised(
+    quantities: Sequence[ExercisedQuantityResult],
+    definition: DeclaredModelContent,
+    check_point: ApiCheckPoint | None,
+    api_checks: Sequence[ApiCallFamilyResult],
+) -> tuple[ExercisedQuantityResult, ...]:
+    """Return the quantities, the rate of stabilization exercised if these calls were judged: no experiment shows it."""
+    rate_index = _find_rate_index(check_point) if check_point else None
+    judged = any(check.name == CONSTRAINT_STABILIZATION and check.verdict != "unjudged" for check in api_checks)
+    if check_point is None or rate_index is None or not judged:
+        return tuple(quantities)
+    name = [p.name for p in definition.parameters if not p.calculated][rate_index]
+    change = np.zeros(len(check_point.reference.state_scales))  # of x', by an FMU that ignores it
+    ratio = float(np.max(_compute_residuals(check_point, change, 0.0)[0] / _compute_bounds(check_point)))
+    most = "residuals of the constraints"
+    return tuple(replace(item, ratio=ratio, most=most, reason="") if item.name == name else item for item in quantities)
+
+
+def _compute_bounds(check_point: ApiCheckPoint) -> Floats:
+    """Return what may be left of the residual of each row of the constraints."""
+    return _RESIDUAL_FRACTION * _DISPLACEMENT_FRACTION * compute_constraint_row_scales(check_point.reference)
 
 
 def _find_rate_index(check_point: ApiCheckPoint) -> int | None:

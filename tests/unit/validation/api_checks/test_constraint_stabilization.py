@@ -14,9 +14,11 @@ from mb2fmu.validation.api_checks.constraint_stabilization_check import (
     _displace_state,
     _find_rate_index,
     compare_stabilization,
+    count_stabilization_rate_as_exercised,
 )
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.reference.reference_run import make_reference
+from mb2fmu.validation.validation_result import TOO_LITTLE_EFFECT, ExercisedQuantityResult
 
 RATE = 7.0  # 1/s
 
@@ -30,6 +32,7 @@ class StabilizedFourBar:
         options = {"baumgarte": RATE} if treatment == "multipliers" else {}
         derivation = pipeline.derive(loaded, method="recursive-composite", constraints=treatment, **options)
         reference = make_reference(derivation.definition, formulate(derivation.mechanism, "tmt"))
+        self.definition = derivation.definition
         self.check_point = SimpleNamespace(reference=reference, row=5)
         self.names = tuple(reference.trajectory.names[c] for c in reference.state_columns)
         self._rhs = pipeline.right_hand_side(derivation)
@@ -79,3 +82,15 @@ def test_what_draws_one_state_elsewhere_is_found(linkage, factor):
 
 def test_a_rate_that_is_not_taken_is_found(linkage):
     assert linkage.judge(lambda _: linkage.x_dot(RATE)) > 1.0
+
+
+@pytest.mark.parametrize(("verdict", "exercised"), [("passed", True), ("failed", True), ("unjudged", False)])
+def test_the_rate_is_exercised_where_it_was_judged(linkage, verdict, exercised):
+    """A rate that is not taken leaves the constraints open by some hundred bounds; no experiment shows it."""
+    quantities = [
+        ExercisedQuantityResult(name=name, role="parameter", ratio=0.1, most="", reason=TOO_LITTLE_EFFECT)
+        for name in ("la", "constraints.rate")
+    ]
+    checks = [SimpleNamespace(name="constraint stabilization", verdict=verdict)]
+    found = count_stabilization_rate_as_exercised(quantities, linkage.definition, linkage.check_point, checks)
+    assert [item.is_exercised for item in found] == [False, exercised]
