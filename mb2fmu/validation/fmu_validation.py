@@ -184,9 +184,7 @@ def validate(
         ),
         perturbed_experiment=judgement.perturbed_experiment,
         api_checks=judgement.api_checks,
-        exercised_quantities=count_stabilization_rate_as_exercised(
-            plan.add_tried_value_ranges(definition, fmu_results), definition, plan.check_point, judgement.api_checks
-        ),
+        exercised_quantities=plan.list_exercised_quantities(definition, fmu_results, judgement.api_checks),
         not_tried=plan.describe_untried(fmu_results),
         known_digits=known_digits,
         agreeing_tolerance=finer,
@@ -416,17 +414,21 @@ class _FmuRunPlan:
             for result in compare_api_checks(definition, self.check_point, call_plan, fmu_result, limits)
         )
 
-    def add_tried_value_ranges(
-        self, definition: DeclaredModelContent, fmu_results: Sequence[FmuProcessResult]
+    def list_exercised_quantities(
+        self,
+        definition: DeclaredModelContent,
+        fmu_results: Sequence[FmuProcessResult],
+        api_checks: Sequence[ApiCallFamilyResult],
     ) -> tuple[ExercisedQuantityResult, ...]:
         """Return the exercised quantities and their tried ranges; empty without a perturbed experiment."""
         data, perturbed = self.reference_and_bounds, self.reference_and_bounds.perturbed
         if perturbed is None:
             return ()
         references = [data.reference, *([perturbed.reference] if perturbed.reference is not None else [])]
-        return add_tried_value_ranges(
+        quantities = add_tried_value_ranges(
             perturbed.exercised_quantities, definition, references, self.check_point, fmu_results
         )
+        return count_stabilization_rate_as_exercised(quantities, definition, self.check_point, api_checks)
 
     def describe_untried(self, fmu_results: Sequence[FmuProcessResult]) -> tuple[str, ...]:
         """Return what no call of the FMU's functions tried; other values only with the perturbed experiment."""
