@@ -165,7 +165,7 @@ def test_in_a_browser_time_goes_on_and_bodies_move(scene, motion, browser, tmp_p
     for fragment, opened in (("#t=4&pause", 4.0), ("#t=30&play", 30.0)):
         file = tmp_path / f"{opened}.png"
         shown = html.fromstring(
-            browser(page, "--dump-dom", f"--screenshot={file}", fragment=fragment, size="860,560", patience=300)
+            browser(page, "--dump-dom", f"--screenshot={file}", fragment=fragment, size="860,560", patience=1000)
         )
         root = shown.find_class("animation")[0]
         assert root.get("data-state") == "ready"
