@@ -488,7 +488,7 @@ runner.run(study.cases)
 
 
 def test_a_call_that_does_not_return_ends_its_process(falling: Path, tmp_path: Path) -> None:
-    plan = plan_of(falling, tmp_path, "g,mood\n1,0\n1,2\n", "time_limit = 0.3")
+    plan = plan_of(falling, tmp_path, "g,mood\n1,0\n1,2\n", "time_limit = 0.5")
     command = [sys.executable, "-c", HANGS, str(plan), str(falling), str(tmp_path / "unit")]
     assert subprocess.run(command, timeout=60, check=False).returncode == 70
 

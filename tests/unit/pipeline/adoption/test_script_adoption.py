@@ -237,7 +237,7 @@ def test_a_script_that_catches_the_interrupt_is_interrupted_again(
     stubborn += "    except BaseException: pass\n"
     stubborn += "    while True: sleep(0.01)\n"
     record = adopt_script(
-        written(tmp_path, EQUILIBRIUM.replace("c = {", stubborn + "c = {")), "pendulum.py", "Pendulum", None, 1.8
+        written(tmp_path, EQUILIBRIUM.replace("c = {", stubborn + "c = {")), "pendulum.py", "Pendulum", None, 2.5
     )
     assert any("equations of motion that were not formed" in each for each in record.faults)
 
