@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
 from mb2fmu.validation.api_checks.api_call_plan import ApiCallPlanner, ApiCheckPoint
+from mb2fmu.validation.api_checks.extreme_state_checks import form_point_experiment
 from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
@@ -43,7 +44,8 @@ _RANDOM_SEED = 5
 
 def plan_stabilization_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
     """Return the calls that evaluate x' off the constraints, once with each rate; None where nothing draws back."""
-    plan, check_point, variables = planner.plan, planner.check_point, planner.description.variables
+    plan, check_point = planner.plan, planner.check_point
+    references = {name: variable.reference for name, variable in planner.description.variables.items()}
     reference = check_point.reference
     run, settable = reference.experiment, list_settable_fmu_variables(planner.description)
     rate_index = _find_rate_index(check_point)
@@ -53,25 +55,14 @@ def plan_stabilization_calls(planner: ApiCallPlanner) -> ApiCallSequence | None:
         return None
     if free[rate_index] not in settable:
         return None
-    time, x = (
-        float(run.time[check_point.row]),
-        dict(zip(places, reference.states[check_point.row].tolist(), strict=True)),
-    )
+    time = float(run.time[check_point.row])
+    x = dict(zip(places, reference.states[check_point.row].tolist(), strict=True))
     displaced = dict(zip(places, _displace_state(check_point).tolist(), strict=True))
     calls = ApiCallSequence()
     for label, rate in zip(("first", "second"), _choose_rates(check_point, rate_index), strict=True):
         starts = dict(zip(free, run.parameters, strict=True)) | x | {free[rate_index]: rate}
         starts = {name: value for name, value in starts.items() if name in settable}
-        point = {
-            "begin": time,
-            "stop": time + float(run.time[-1]),
-            "tolerance": run.tolerance,
-            "starts": {
-                "references": [variables[name].reference for name in starts],
-                "values": list(starts.values()),
-            },
-            "inputs": planner.list_references(run.input_names),
-        }
+        point = form_point_experiment(run, time, starts, references)
         inputs, states = run.inputs_at(check_point.row).tolist(), [displaced[name] for name in plan.states]
         evaluation = ["derivatives", point, inputs, states, planner.list_references(plan.rates), []]
         calls = calls.with_operation("new") if calls.operations else calls
@@ -93,6 +84,9 @@ def compare_stabilization(
     names = [reference.trajectory.names[c] for c in reference.state_columns]
     first, second = _choose_rates(check_point, rate_index)
     change = np.array([slopes[0][name] - slopes[1][name] for name in names]) / (first - second)
+    if not np.all(np.isfinite(change)):  # an expression of the model may have no value off the constraints
+        error_table.left_out_count += 1
+        return
     allowed = _compute_bounds(check_point)
     both_residuals = _compute_residuals(check_point, change, (first + second) / 2.0)
     residuals = min(both_residuals, key=lambda residuals: float(np.max(residuals / allowed)))
@@ -126,9 +120,12 @@ def _compute_bounds(check_point: ApiCheckPoint) -> Floats:
 def _find_rate_index(check_point: ApiCheckPoint) -> int | None:
     """Return the place of the stabilization rate among the free parameters; None where there is none to change.
 
-    Nor where rows follow from others: off the constraints they contradict each other.
+    Nor where dependent speeds are no states, or rows follow from others: off the constraints these contradict.
     """
-    equations = check_point.reference.numeric.equations
+    numeric = check_point.reference.numeric
+    equations = numeric.equations
+    if numeric.n_x != numeric.n_q + numeric.n_u + numeric.n_z:
+        return None
     rate = equations.baumgarte[0] if equations.baumgarte else equations.attractor_rate
     return None if rate not in equations.p or equations.redundant_rows else equations.p.index(rate)
 
@@ -168,4 +165,5 @@ def _compute_residuals(check_point: ApiCheckPoint, change: Floats, mean_rate: fl
     n_phi, holonomic = len(numeric.equations.position_rows), len(numeric.equations.holonomic)
     of_pushed[n_phi : n_phi + holonomic] += mean_rate * of_pushed[:holonomic]
     of_pushed[:n_phi] = 0.0
+    at_nearest[holonomic:n_phi] = 0.0  # what q' = K u + k0 keeps by itself is not stabilized
     return np.abs(at_nearest), np.abs(of_pushed)

@@ -27,6 +27,7 @@ from mb2fmu.model.quantity_declarations import DeclaredVariable
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
 from mb2fmu.validation.experiment.perturbed_experiment import compute_constraint_row_scales
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
+from mb2fmu.validation.reference.experiment_values import ExperimentValues
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 from mb2fmu.validation.reference_equations.numeric_equations import DEPENDENT_ROW_FRACTION, InstantMotion
 
@@ -354,6 +355,26 @@ def _join(motion: InstantMotion) -> Floats:
     return np.concatenate([motion.x_dot, motion.outputs])
 
 
+def form_point_experiment(
+    run: ExperimentValues, time: float, starts: Mapping[str, float], references: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return an experiment for the driver that begins at a point.
+
+    Args:
+        run: Its inputs, tolerance and duration.
+        time: In s.
+        starts: FMU name of what is set before → its value.
+        references: FMU name → value reference.
+    """
+    return {
+        "begin": time,
+        "stop": time + float(run.time[-1]),
+        "tolerance": run.tolerance,
+        "starts": {"references": [references[name] for name in starts], "values": list(starts.values())},
+        "inputs": [references[name] for name in run.input_names],
+    }
+
+
 def make_extreme_state_points_operation(
     points: Sequence[ExtremeEvaluationPoint],
     reference: ReferenceRun,
@@ -378,14 +399,7 @@ def make_extreme_state_points_operation(
         starts = dict(zip(parameter_names, point.parameters, strict=True))
         starts |= dict(zip(states, point.expected.x.tolist(), strict=True))
         starts = {name: value for name, value in starts.items() if name in settable}
-        experiment = {
-            "begin": point.time,
-            "stop": point.time + float(run.time[-1]),
-            "tolerance": run.tolerance,
-            "starts": {"references": [references[name] for name in starts], "values": list(starts.values())},
-            "inputs": [references[name] for name in run.input_names],
-        }
-        calls.append([experiment, list(point.inputs)])
+        calls.append([form_point_experiment(run, point.time, starts, references), list(point.inputs)])
     return ["points", calls, list(read)]
 
 

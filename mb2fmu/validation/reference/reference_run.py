@@ -510,7 +510,8 @@ def observe_trajectory(
     communication point of the first state.
     """
     points = np.arange(first_point, first_point + len(states))
-    motions = observe_instants(numeric, run.time[points], states, run.inputs_at(points), prepared, modes[first_point:])
+    held = modes[first_point : first_point + len(states)]
+    motions = observe_instants(numeric, run.time[points], states, run.inputs_at(points), prepared, held)
     return list_compared_values(numeric, states, motions), motions.kinetic, motions.residual
 
 
@@ -525,7 +526,7 @@ def observe_instants(
     """Return all quantities at many instants; ``modes``: one set for each, or none where they follow from states."""
     if not (modes and is_hybrid(numeric)):
         return numeric.motions(time, states, inputs, prepared)
-    instants = zip(time.tolist(), states, inputs.tolist(), modes, strict=False)
+    instants = zip(time.tolist(), states, inputs.tolist(), modes, strict=True)
     return InstantMotions.of([numeric.motion_in_modes(t, x, r, prepared, held) for t, x, r, held in instants])
 
 
