@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sympy as sm
+from ball_joints import linkage
 from sympy.physics import mechanics as me
 
 import mb2fmu
-from mb2fmu import Contact, CoulombFriction, Latch, Model, PlaneSurface
+from mb2fmu import Contact, CoulombFriction, Latch, Model, Parts, PlaneSurface
 from mb2fmu.model.supported_functions import LookupTable
 
 RIGHT: dict[str, Callable[[], Model]] = {}
@@ -542,6 +543,53 @@ def block_that_bristles_hold() -> Model:
     model.add(Contact("floor", block, floor, **law, kinetic=0.5, slip_speed=0.01, presliding=1e-3))
     model.experiment(stop=2.0, signals={push: 15 * sm.sin(4 * me.dynamicsymbols._t)})
     return model
+
+
+@right
+def body_of_quaternion_and_offset_centre() -> Model:
+    """Other start values give its quaternion another length, at which SymPy's matrix is no rotation."""
+    t, x, v = me.dynamicsymbols._t, me.dynamicsymbols("x y z"), me.dynamicsymbols("vx vy vz")
+    e, w = me.dynamicsymbols("e0:4"), me.dynamicsymbols("wx wy wz")
+    N, O = _ground()
+    B = me.ReferenceFrame("B")
+    B.orient_quaternion(N, e)
+    B.set_ang_vel(N, w[0] * B.x + w[1] * B.y + w[2] * B.z)
+    P = O.locatenew("P", x[0] * N.x + x[1] * N.y + x[2] * N.z)
+    P.set_vel(N, v[0] * N.x + v[1] * N.y + v[2] * N.z)
+    C = P.locatenew("C", 0.3 * B.x)
+    C.v2pt_theory(P, N, B)
+    rates = (
+        (-e[1] * w[0] - e[2] * w[1] - e[3] * w[2]) / 2,
+        (e[0] * w[0] - e[3] * w[1] + e[2] * w[2]) / 2,
+        (e[3] * w[0] + e[0] * w[1] - e[1] * w[2]) / 2,
+        (-e[2] * w[0] + e[1] * w[1] + e[0] * w[2]) / 2,
+    )
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=(*x, *e),
+        u=(*v, *w),
+        kinematic_equations=tuple(q.diff(t) - rate for q, rate in zip((*x, *e), (*v, *rates), strict=True)),
+        bodies=(me.RigidBody("body", C, B, 2.0, (me.inertia(B, 0.1, 0.2, 0.25), C)),),
+        loads=(me.Force(C, -2.0 * 9.81 * N.z),),
+    )
+    model = Model("Offset", parts)
+    for symbol in x:
+        model.coordinate(symbol, 0.0, "m")
+    for symbol, value in zip(e, (0.8, 0.0, 0.6, 0.0), strict=True):
+        model.coordinate(symbol, value)
+    for symbol, value in zip(v, (1.0, 0.0, 2.0), strict=True):
+        model.speed(symbol, value, "m/s")
+    for symbol, value in zip(w, (3.0, 0.2, 0.1), strict=True):
+        model.speed(symbol, value, "rad/s")
+    model.experiment(stop=2.0, step=0.05, tolerance=1e-8)
+    return model
+
+
+@right
+def linkage_of_ball_joints() -> Model:
+    """All four components of its quaternion are solved for, which says nothing of their length."""
+    return linkage()
 
 
 @right

@@ -8,6 +8,7 @@ from ball_joints import COUPLER, CRANK, PIN, ROCKER, linkage
 from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
+from mb2fmu.compiler.evaluation import make_evaluator
 
 QUATERNION, CRANK_ANGLE, ROCKER_ANGLE = slice(1, 5), 0, 5
 
@@ -31,6 +32,18 @@ def test_a_guess_of_another_length_means_the_same_orientation(f):
     assert longer.x0 == pytest.approx(f.x0, abs=1e-12)
     assert np.linalg.norm(longer.x0[QUATERNION]) == pytest.approx(1.0, abs=1e-13)
     assert gap(f.x0) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_what_an_fmu_solves_for_at_its_start_has_length_1():
+    derivation = pipeline.derive(linkage(), method="tmt")
+    f = pipeline.right_hand_side(derivation)
+    x0 = f.x0.copy()
+    x0[CRANK_ANGLE] += 0.3
+    p = [float(each.value) for each in derivation.mechanism.declared.parameters]
+    x = make_evaluator(derivation.program, "initialize")(0.0, x0, (), p)
+    assert x[CRANK_ANGLE] == x0[CRANK_ANGLE]
+    assert np.linalg.norm(x[QUATERNION]) == pytest.approx(1.0, abs=1e-14)
+    assert gap(x) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_length_changes_no_acceleration_and_no_output(f):

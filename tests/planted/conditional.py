@@ -123,16 +123,19 @@ def _of_time(subject: Subject, program: ScalarProgram) -> graph.Planted:
 
 def _of_quaternions(subject: Subject, program: ScalarProgram) -> graph.Planted:
     """Norms that grow: each component moves outwards by a hundredth of itself per second."""
-    kinematics, states = subject.derivation.equations.kinematics, list(program.layout.states)
-    turned = zip(subject.derivation.equations.q, kinematics.projection or (), strict=False)
-    for q, projected in turned:
-        if projected != q and str(q) in states:
-            i = states.index(str(q))
+    equations, states = subject.derivation.equations, list(program.layout.states)
+    for component in (equations.q[k] for group in equations.quaternions for k in group):
+        if str(component) in states:
+            i = states.index(str(component))
 
             def outwards(b: ProgramBuilder, node: int, i: int = i) -> int:
                 return b.add(node, b.mul(b.constant(0.01), b.state(i)))
 
-            yield "norm of a quaternion", f"{q} grows", lambda p, i=i, f=outwards: graph.with_result(p, "rhs", i, f)
+            yield (
+                "norm of a quaternion",
+                f"{component} grows",
+                lambda p, i=i, f=outwards: graph.with_result(p, "rhs", i, f),
+            )
 
 
 def _of_single_derivatives(subject: Subject) -> Iterator[Mutant]:

@@ -632,6 +632,7 @@ def _solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> 
         redundant, lengths = ((), ()) if e.q_dependent else (e.redundant_positions, e.position_lengths)
         closing = PositionProjection(b, placed, phi, names, name, set(guesses), redundant, lengths)
         q = closing.project(walker.lower(closing.position_projection_expressions(declared)))
+        q = _normalize_guessed_quaternions(b, q, e)
     if c is None or not any(symbol in e.solved_start_states for symbol in e.u):
         return [*q, *given[n_q:]]
     closed = [sm.Dummy(f"start_{symbol}") for symbol in e.q]
@@ -647,6 +648,21 @@ def _solve_start_states(walker: SympyLowering, equations: EquationsOfMotion) -> 
     given_by = [b.add(o, b.dot(row, u)) for o, row in zip(offset, kept, strict=True)]
     u = project_speeds_on_constraints(b, free, given_by, u, e.redundant_rows, e.row_lengths)
     return [*q, *u, *given[n_q + n_u :]]
+
+
+def _normalize_guessed_quaternions(b: ProgramBuilder, q: list[int], equations: EquationsOfMotion) -> list[int]:
+    """Return start values of the coordinates that are states, with all quaternions that were solved for at length 1.
+
+    Constraints say nothing of the length, so that the way to them may have changed it.
+    """
+    e, q = equations, list(q)
+    placed = [e.q[i] for i in e.q_independent]
+    for group in e.solved_start_quaternions:
+        places = [placed.index(e.q[i]) for i in group]
+        length = b.unary(Op.SQRT, b.dot([q[k] for k in places], [q[k] for k in places]))
+        for k in places:
+            q[k] = b.div(q[k], length)
+    return q
 
 
 def _format_some_names(symbols: Sequence[sm.Symbol]) -> str:

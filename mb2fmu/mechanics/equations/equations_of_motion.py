@@ -100,12 +100,10 @@ class KinematicEquations:
     Attributes:
         matrix: K(q, t), shape (n_q, n_u).
         offset: k0(q, t), shape (n_q, 1).
-        projection: Coordinates pulled back to where they belong (unit quaternions), or None.
     """
 
     matrix: sm.ImmutableMatrix
     offset: sm.ImmutableMatrix
-    projection: tuple[sm.Expr, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +205,7 @@ class MotionVariables:
         q_dependent: Indices into ``q`` of the coordinates that are no states because the constraints determine them, by
             the treatments ``explicit`` and ``partition``.
         start: Of coordinates and speeds, for consistent initialization.
+        quaternions: Indices into ``q`` of coordinates that form a quaternion, four each.
     """
 
     t: sm.Symbol
@@ -220,6 +219,7 @@ class MotionVariables:
     calculated_parameters: tuple[SymbolAssignment, ...] = ()
     q_dependent: tuple[int, ...] = ()
     start: tuple[SymbolStartKind, ...] = ()
+    quaternions: tuple[tuple[int, int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)  # only a part of a record
@@ -358,6 +358,13 @@ class EquationsOfMotion(MotionVariables, MotionConstraints, MotionDynamics, Moti
         if self.holonomic and not self.q_dependent:
             return guesses
         return guesses & set().union(*(phi.free_symbols for _, phi in self.kinematic_invariants))
+
+    @property
+    def solved_start_quaternions(self) -> tuple[tuple[int, int, int, int], ...]:
+        """Quaternions that the FMU solves for at the start and then brings to length 1."""
+        return tuple(
+            group for group in self.quaternions if self.solved_start_states.issuperset(self.q[k] for k in group)
+        )
 
     @property
     def position_rows(self) -> tuple[tuple[str, sm.Expr], ...]:

@@ -72,6 +72,7 @@ def assemble_equations(
         treatment="attractor" if m.holonomic else None,
         attractor_rate=(m.stabilization_rate or sm.Integer(DEFAULT_ATTRACTOR_RATE)) if m.holonomic else None,
         start=_start_values(m),
+        quaternions=m.quaternions,
         dynamics=dynamics,
         late_intermediates=tuple(kinematics.late_assignments),
         multipliers=m.multipliers if _needs_multipliers(kinematics, outputs, constraint_forces) else (),

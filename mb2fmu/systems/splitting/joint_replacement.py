@@ -353,10 +353,7 @@ class _JointCutBuilder:
         )
         matrix = sm.ImmutableMatrix(sm.diag(sm.Matrix(mechanism.kinematics.matrix), block))
         offset = sm.ImmutableMatrix(sm.Matrix(mechanism.kinematics.offset).col_join(sm.zeros(len(flange.q), 1)))
-        projection = mechanism.kinematics.projection
-        if projection is not None:
-            projection = (*projection, *(speed for speed, _, _ in flange.q))
-        kinematics = KinematicEquations(matrix, offset, projection)
+        kinematics = KinematicEquations(matrix, offset)
         return stabilize_quaternion_length(kinematics, [group], coordinates, all_speeds) if group else kinematics
 
     def _list_power_outputs(

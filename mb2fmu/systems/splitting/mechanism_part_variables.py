@@ -400,12 +400,7 @@ class MechanismPartVariables:
             else sm.zeros(0, len(draft.speed_indices))
         )
         offset = mechanism.kinematics.offset.extract(rows, [0]) if rows else sm.zeros(0, 1)
-        projection = mechanism.kinematics.projection
-        return KinematicEquations(
-            sm.ImmutableMatrix(matrix),
-            sm.ImmutableMatrix(offset),
-            None if projection is None else tuple(projection[row] for row in rows),
-        )
+        return KinematicEquations(sm.ImmutableMatrix(matrix), sm.ImmutableMatrix(offset))
 
     def _list_independent_speeds(self) -> tuple[int, ...]:
         """Return the part's independent speeds, by their place in the part."""

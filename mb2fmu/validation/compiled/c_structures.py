@@ -75,7 +75,7 @@ class _OrthogonalFactorsStruct(ctypes.Structure):
     ]
 
 
-PLAN_NAMES = ("projection", "holonomic", "slopes", "constraints", "dynamics", "late", "kinetic", "outputs")
+PLAN_NAMES = ("holonomic", "slopes", "constraints", "dynamics", "late", "kinetic", "outputs")
 
 
 class EquationsStruct(ctypes.Structure):

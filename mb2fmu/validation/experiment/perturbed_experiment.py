@@ -358,7 +358,7 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
     try:
         prepared, default_prepared = numeric.prepare(parameters), numeric.prepare(default.parameters)
         x = reference.states[0] + part * intention.starts
-        x = numeric.project(0.0, x, inputs[0], prepared)
+        x = _project_start_state(numeric, x, inputs[0], prepared)
         x = intention.contact_gaps.open_gaps(x, inputs[0], prepared, reference.states[0], default_prepared)
         x = _stop_held_speeds(numeric, x, inputs[0].tolist(), prepared)
         x = intention.contact_gaps.let_contacts_strike(
@@ -389,6 +389,14 @@ def _start_experiment(intention: _IntendedPerturbation, part: float) -> Experime
             }
         ),
     )
+
+
+def _project_start_state(numeric: NumericEquations, x: Floats, inputs: Floats, prepared: Sequence[float]) -> Floats:
+    """Return the state at t = 0 on the constraints, with the quaternions that the FMU solves for at length 1."""
+    x = numeric.project(0.0, x, inputs, prepared)
+    for group in map(list, numeric.equations.solved_start_quaternions):
+        x[group] /= np.linalg.norm(x[group])
+    return x
 
 
 def _stop_held_speeds(

@@ -168,7 +168,6 @@ class NumericEquations:
         )
         constraints = e.velocity_constraints
         self.m = len(constraints.names) if constraints else 0
-        self._project = planner.plan(list(e.kinematics.projection), keep=False) if e.kinematics.projection else None
         self._holonomic = planner.plan([phi for _, phi in e.position_rows], keep=False)
         slopes = [phi.diff(q) for _, phi in e.position_rows for q in e.q]
         self._holonomic_slopes = planner.plan(slopes, keep=False)
@@ -222,7 +221,7 @@ class NumericEquations:
 
     def _plans(self) -> dict[str, EvaluationPlan]:
         """Return the plans by the names that the compiled functions know them by."""
-        plans = {
+        return {
             "holonomic": self._holonomic,
             "slopes": self._holonomic_slopes,
             "constraints": self._constraints,
@@ -231,7 +230,6 @@ class NumericEquations:
             "kinetic": self._kinetic,
             "outputs": self._outputs,
         }
-        return plans | ({"projection": self._project} if self._project else {})
 
     def _form_observed_quantities(self) -> ObservedExpressions:
         """Return energies and outputs, by the equations' own expressions."""
@@ -485,7 +483,7 @@ class NumericEquations:
         return self.m > 0 and not self._dependent
 
     def project(self, t: float, x: Floats, r: Sequence[float] | Floats, prepared: Sequence[float]) -> Floats:
-        """Return the projected state: unit quaternions, then coordinates and speeds onto the constraints.
+        """Return the projected state: coordinates, then speeds onto the constraints.
 
         Raises:
             ValidationError: If the coordinates do not find the constraints.
@@ -495,8 +493,6 @@ class NumericEquations:
                 return self.compiled_equations.project(t, x, self._append_modes(r), prepared)
             except CompiledFunctionError as error:
                 raise translate_compiled_failures(error) from error
-        if self._project is not None:
-            x = np.array([*self._project(self._values(t, x, r, prepared)), *x[self.n_q :]])
         return (
             self._project_on_constraints(t, x, r, prepared)
             if self.has_state_constraints or self.equations.position_rows

@@ -12,12 +12,15 @@ them, at its start too, by the source objects:
 Integrals are trapezoidal sums over every and over every second point; their difference is allowed for. Loads with
 tables bend, so the points between are evaluated as well, at states of Hermite's cubics through the FMU's states and the
 objects' rates, and the differences are summed by magnitude: a bend in a pair of steps errs by no more than its own.
+A quaternion that an experiment begins with at another length than 1 means the orientation that it has at length 1.
+
 Momentum is not judged where communication points are too far apart to show the motion: a force that turns once from one
 to the next looks constant.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -46,6 +49,7 @@ _LARGEST_TURN_RAD, _LARGEST_UNSEEN_PART = 0.5, 0.9
 """From point to point: rad, and the part of the fastest change that may be missing of what rates at both say."""
 _SMOOTHNESS_FRACTION = 0.02  # of what moves: as much may half as many points change
 _SUBSTEPS_OF_BENT_LOADS = 16
+_UNIT_LENGTH_TOLERANCE = 1e-9
 _FREE_SHIFT_TOLERANCE = 1e-9  # of the shift: what of it constraints and joints refuse
 
 
@@ -59,6 +63,7 @@ class LawsOfMotionCheck:
         kinematics: Of the objects; None: constraints alone are judged.
         scales: How far each of ``symbols.q`` and ``symbols.u`` moves.
         has_bent_loads: Whether loads have tables.
+        quaternions: Numbers of coordinates (in the definition's order) that form quaternions.
     """
 
     def __init__(
@@ -70,10 +75,12 @@ class LawsOfMotionCheck:
         scales: tuple[Floats, Floats],
         *,
         has_bent_loads: bool = False,
+        quaternions: Sequence[Sequence[int]] = (),
     ) -> None:
         self._substeps = _SUBSTEPS_OF_BENT_LOADS if has_bent_loads else 1
         self._symbols, self._constraints, self._kinematics, self._scales = symbols, constraints, kinematics, scales
         d, slot = definition, symbols.slot
+        self._quaternions = [(group, [slot[d.coordinates[i].symbol] for i in group]) for group in quaternions]
         states: list[Coordinate | Speed | AuxiliaryState] = [*d.coordinates, *d.speeds, *d.auxiliary_states]
         self._names = {slot[item.symbol]: item.name for item in states}
 
@@ -149,6 +156,11 @@ class LawsOfMotionCheck:
         for symbols, numbers in ((s.r, run.inputs_at(k).tolist()), (s.p, run.parameters)):
             for symbol, number in zip(symbols, numbers, strict=True):
                 values[s.slot[symbol]] = number
+        for group, slots in self._quaternions:
+            if abs(math.hypot(*(run.q[i] for i in group)) - 1.0) > _UNIT_LENGTH_TOLERANCE:
+                length = math.hypot(*(values[slot] for slot in slots))
+                for slot in slots:
+                    values[slot] /= length
         return s.complete_values(values)
 
 

@@ -127,7 +127,7 @@ class RandomAdmissibleStateGenerator:
         """Return random values moved onto the constraints; None where Newton's method fails or overflows."""
         u_scale = self._speed_scale(values)
         try:
-            projected = self._constraints.project_state(values, self.q_scale, u_scale)
+            projected = self._constraints.project_state(values, self.q_scale, u_scale, self._quaternions)
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             return None
         return projected if projected is not None and np.all(np.isfinite(projected)) else None

@@ -162,7 +162,7 @@ class _SympySourceObjectEquations:
         computed_coordinates: Collection[str],
         visited_coordinates: Sequence[Mapping[str, float]],
     ) -> None:
-        self._definition = definition
+        self._definition, self._quaternions = definition, mechanism.quaternions
         self._positions_are_contradicted = bool(mechanism.contradicted_positions)
         self._rate, self._usual_rate = mechanism.stabilization_rate, choose_stabilization_rate(mechanism.declared)
         self.missing: dict[str, str] = {}
@@ -202,7 +202,7 @@ class _SympySourceObjectEquations:
             return
         self._outputs = SympySourceOutputEvaluator(definition, self.symbols, self._kinematics, self._equations)
         self._points = RandomAdmissibleStateGenerator(
-            definition, parts, self.symbols, constraints, mechanism.quaternions, largest_speeds, computed_coordinates,
+            definition, parts, self.symbols, constraints, self._quaternions, largest_speeds, computed_coordinates,
             visited_coordinates,
         )  # fmt: skip
         self._events = ImportedEventComparison(definition, mechanism, self.symbols, constraints, self._points.q_scale)
@@ -318,7 +318,7 @@ class _SympySourceObjectEquations:
         )
         laws = LawsOfMotionCheck(
             d, self.symbols, self._constraints, self._kinematics if judges_momentum else None, scales,
-            has_bent_loads=_has_loads_with(self._parts, LookupTableDerivative),
+            has_bent_loads=_has_loads_with(self._parts, LookupTableDerivative), quaternions=self._quaternions,
         )  # fmt: skip
         errors_by_law = (
             ("constraints", tuple(laws.judge_constraints(runs))),

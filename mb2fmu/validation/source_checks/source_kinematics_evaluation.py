@@ -161,13 +161,16 @@ class SympySourceKinematicsEvaluator:
             scales.insert(0, np.abs(slopes).sum(axis=2))
         return np.concatenate(residuals, axis=1), np.concatenate(scales, axis=1)
 
-    def project_state(self, values: list[float], q_scale: Floats, u_scale: Floats) -> list[float] | None:
+    def project_state(
+        self, values: list[float], q_scale: Floats, u_scale: Floats, quaternions: Sequence[Sequence[int]] = ()
+    ) -> list[float] | None:
         """Return the state on the constraints: Newton's steps for q, of least norm over the scales, then for u.
 
         Args:
             values: Of all slots.
             q_scale: How far each coordinate moves, in its own unit.
             u_scale: The same of the speeds.
+            quaternions: Slots of the components of each; their length is 1 in the end.
 
         Returns:
             None if there is no such state near by.
@@ -175,7 +178,7 @@ class SympySourceKinematicsEvaluator:
         values, places = list(values), [self._symbols.slot[qi] for qi in self._symbols.q]
         converged_count = 0
         for _ in range(_MAX_PROJECTION_STEPS if self._holonomic else 0):
-            step = self._position_step(values, places, q_scale)
+            step = self._position_step(values, places, q_scale, quaternions)
             for k, change in zip(places, (step * q_scale).tolist(), strict=True):
                 values[k] -= change
             if np.max(np.abs(step)) <= _CONVERGED_STEP:
@@ -235,10 +238,21 @@ class SympySourceKinematicsEvaluator:
             self._slopes(values, list(computed), sizes)
         )
 
-    def _position_step(self, values: list[float], places: list[int], scale: Floats) -> Floats:
+    def _position_step(
+        self, values: list[float], places: list[int], scale: Floats, quaternions: Sequence[Sequence[int]] = ()
+    ) -> Floats:
         """Return Newton's step of least norm over the scales; slopes by central differences are accurate enough."""
         assert self._holonomic is not None
-        return _solve_least_norm(self._slopes(values, places, scale), np.array(self._holonomic(values)))
+        slopes, residual = self._slopes(values, places, scale), np.array(self._holonomic(values))
+        if quaternions:
+            components = [[values[k] for k in group] for group in quaternions]
+            lengths = np.zeros((len(quaternions), len(places)))
+            for row, group, quaternion in zip(lengths, quaternions, components, strict=True):
+                columns = [places.index(k) for k in group]
+                row[columns] = 2.0 * np.array(quaternion) * scale[columns]
+            slopes = np.concatenate([slopes, lengths])
+            residual = np.append(residual, np.sum(np.square(components), axis=1) - 1.0)
+        return _solve_least_norm(slopes, residual)
 
     def _slopes(self, values: list[float], places: list[int], scale: Floats) -> Floats:
         """Return the change of the rows by a fraction of each coordinate's scale, shape (m, n)."""

@@ -13,7 +13,11 @@ import sympy as sm
 from ball_joints import linkage
 from declared_constraints import falling_body, swinging_director
 from representatives import by_night
-from right_models import mass_between_springs_of_tables, mass_on_straight_tables
+from right_models import (
+    body_of_quaternion_and_offset_centre,
+    mass_between_springs_of_tables,
+    mass_on_straight_tables,
+)
 from scipy.integrate import solve_ivp
 from strangers import STRANGERS
 
@@ -40,6 +44,7 @@ MECHANISMS: dict[str, Callable[[], Model]] = {
     "a Lagrangian's condition": STRANGERS["lagrangian_of_a_particle_on_a_circle"],
     "rows that one coordinate joins": STRANGERS["three_coordinates_and_two_rows"],
     "ball joints": linkage,
+    "an offset centre": body_of_quaternion_and_offset_centre,
     "springs of tables": mass_between_springs_of_tables,
     "straight tables": mass_on_straight_tables,
     **{
@@ -60,15 +65,18 @@ def given(name: str) -> tuple[CheckedModel, Mechanism]:
 @cache
 def laws(name: str) -> LawsOfMotionCheck:
     """The laws in the words of the source objects."""
-    definition, _ = given(name)
+    definition, mechanism = given(name)
+    quaternions = mechanism.quaternions
     with keep_mechanics_untouched(definition.mechanics):
         parts = extract_mechanics_objects(definition.mechanics)
         symbols = SympySourceSymbolSlots(definition, parts)
         rows = SympySourceKinematicsEvaluator(parts, symbols, complex_step=False)
-        points = RandomAdmissibleStateGenerator(definition, parts, symbols, rows)
+        points = RandomAdmissibleStateGenerator(definition, parts, symbols, rows, quaternions)
         kinematics = None if parts.lagrangian else NumericKaneEquations(parts, symbols)
         scales = (points.q_scale, points.u_scale)
-        return LawsOfMotionCheck(definition, symbols, rows, kinematics, scales, has_bent_loads="tables" in name)
+        return LawsOfMotionCheck(
+            definition, symbols, rows, kinematics, scales, has_bent_loads="tables" in name, quaternions=quaternions
+        )
 
 
 def shifted(mechanism: Mechanism, by: float, *, all_guesses: bool = True) -> Mechanism:
@@ -125,7 +133,7 @@ def run_of(mechanism: Mechanism, steps: int = STEPS, step: float = STEP) -> Expe
         inputs=np.tile(r, (steps, 1)),
         input_names=tuple(each.name for each in d.inputs),
         parameters=p,
-        q=(),
+        q=tuple(c.start for c in d.coordinates),
         u=(),
         z=(),
         tolerance=TOLERANCE,
@@ -138,12 +146,12 @@ def worst(name: str, mechanism: Mechanism) -> float:
     return max(ratio for ratio, _ in laws(name).judge_constraints([run_of(mechanism)]))
 
 
+WITHOUT_CONSTRAINTS = ("an offset centre", "springs of tables", "straight tables")
 BY_DAY = ("a director", "a Lagrangian's condition", "crank_slider")
 
 
-# Masses between tables have no constraints.
 @pytest.mark.parametrize(
-    "name", [*BY_DAY, *by_night(*(name for name in MECHANISMS if name not in BY_DAY and "tables" not in name))]
+    "name", [*BY_DAY, *by_night(*(name for name in MECHANISMS if name not in (*BY_DAY, *WITHOUT_CONSTRAINTS)))]
 )
 def test_starts_beside_declared_constraints_are_found_and_right_ones_pass(name):
     _, mechanism = given(name)
@@ -169,6 +177,30 @@ def test_a_free_body_falls_with_g_whatever_its_reading_says():
     ratio, where = max(laws(name).judge_momentum([run_of(off, 8)]))
     assert ratio > 1e3
     assert "free axis 3" in where
+
+
+@pytest.mark.parametrize("length", [0.8, *by_night(1.3)])
+def test_a_quaternion_of_another_length_means_the_same_orientation(length: float) -> None:
+    """Eccentric, so that its centre is where the orientation puts it; loops are closed by it."""
+    falling, linked = (
+        _with_quaternion_of_length(given(name)[1], length) for name in ("an offset centre", "ball joints")
+    )
+    assert max(ratio for ratio, _ in laws("an offset centre").judge_momentum([run_of(falling, 8)])) < 1.0
+    assert worst("ball joints", linked) < 1.0
+    run, simulation = run_of(linked)
+    unit = replace(run, q=tuple(c.start for c in given("ball joints")[1].declared.coordinates))
+    judged = laws("ball joints").judge_constraints([(unit, simulation)])
+    assert max(ratio for ratio, _ in judged) > 1e3, "the experiment gave length 1"
+
+
+def _with_quaternion_of_length(mechanism: Mechanism, length: float) -> Mechanism:
+    """The mechanism with another length of its quaternion at the start, which nothing solves for."""
+    closed = solve_loop_closure_start_values(mechanism)
+    coordinates = [
+        replace(c, start=c.start * (length if i in mechanism.quaternions[0] else 1.0))
+        for i, c in enumerate(closed.declared.coordinates)
+    ]
+    return replace(closed, declared=replace(closed.declared, coordinates=tuple(coordinates)))
 
 
 def test_momentum_says_nothing_of_what_hangs_on_the_ground():

@@ -574,12 +574,7 @@ int reference_project(struct equations *e, double t, double x[], const double r[
 {
     const int constrained = e->m > 0 && e->n_independent == e->n_u;
     int status = OK;
-    if (e->projection.count) {
-        set_slots(e, t, x, r, p, !constrained);
-        status = run(e, &e->projection, e->v);
-        copy(x, e->results, e->n_q);
-    }
-    if (status == OK && e->n_phi) {
+    if (e->n_phi) {
         status = project_coordinates(e, t, x, r, p, !constrained);
     }
     if (status != OK || !constrained) {

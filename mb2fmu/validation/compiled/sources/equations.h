@@ -64,7 +64,6 @@ struct equations {
     const int64_t *independent;
     const int64_t *dependent;
     const double *typical;  /* magnitude of each coordinate, then of each speed, > 0 */
-    struct plan projection; /* of the coordinates; count 0: none */
     struct plan holonomic;  /* phi */
     struct plan slopes;     /* d phi / dq, row by row */
     struct plan constraints; /* A row by row, b */

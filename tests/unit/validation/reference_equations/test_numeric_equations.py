@@ -137,25 +137,6 @@ def test_constraint_forces_are_solved_for_with_the_accelerations():
     assert motion.outputs == pytest.approx([(-2.0 + 9.0) / 2])
 
 
-def test_coordinates_are_projected():
-    t, a = sm.symbols("t a")
-    q, u = sm.symbols("q:2"), sm.symbols("u:1")
-    length = sm.sqrt(q[0] ** 2 + q[1] ** 2)
-    equations = EquationsOfMotion(
-        method="kane",
-        t=t,
-        q=q,
-        u=u,
-        u_independent=(0,),
-        u_dot=(a,),
-        kinematics=KinematicEquations(
-            sm.ImmutableMatrix([[-q[1]], [q[0]]]), sm.ImmutableMatrix.zeros(2, 1), (q[0] / length, q[1] / length)
-        ),
-        dynamics=MassMatrixDynamics(sm.ImmutableMatrix([[1]]), sm.ImmutableMatrix([[0]])),
-    )
-    assert NumericEquations(equations).project(0.0, np.array([3.0, 4.0, 7.0]), (), ()) == pytest.approx([0.6, 0.8, 7.0])
-
-
 @pytest.mark.parametrize("fast", [False, True], ids=["numpy", "compiled"])
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e6])
 @pytest.mark.parametrize("off", [0.0, 1e-17, 1e-6])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ball_joints import linkage
 from cranks import carried, platform
 
 from mb2fmu.mechanics.mechanism import read_mechanism, solve_loop_closure_start_values
@@ -25,6 +26,16 @@ def test_three_cranks_swing_at_every_point(few_points):
             assert off <= sample.bounds[name], (name, sample.states)
         assert abs(sample.rates["kinematics"]["w"]) <= sample.bounds["w"], sample.states
         assert np.sin(sample.states["q1"]) == pytest.approx(np.sin(sample.states["q3"]), abs=1e-6)
+
+
+def test_quaternions_in_loops_keep_length_1(few_points):
+    """Rows in SymPy's words, whose matrix is no rotation at another length."""
+    checked = check_model(linkage())
+    mechanism = solve_loop_closure_start_values(read_mechanism(checked))
+    found = sample_source_accelerations(checked, mechanism)
+    assert len(found.samples) == few_points
+    for sample in found.samples:
+        assert np.linalg.norm([sample.states[f"e{i}"] for i in range(4)]) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_massless_cranks_that_a_row_holds_swing_at_every_point(few_points):
