@@ -290,18 +290,20 @@ def find_communication_points_near_events(
     if not is_hybrid(numeric):
         return {}
     prepared = numeric.prepare(run.parameters)
-    for event in events:
-        for k in filter(None, _find_points_near(run.time, event)):
-            t, inputs = float(run.time[k]), run.inputs_at(k).tolist()
-            rows, modes = [], []
-            for y, modes_of_side in evaluate_both_event_sides(numeric, event.simultaneous_events, t, inputs, prepared):
-                rows.append(
-                    list_compared_values(
-                        numeric, y[:-1], numeric.motion_in_modes(t, y[:-1], inputs, prepared, modes_of_side)
-                    )
-                )
-                modes.append(modes_of_side)
-            _add_possible_values(values_by_point, reference, k, rows, modes)
+    near = [(k, event.simultaneous_events) for event in events for k in _find_points_near(run.time, event) if k]
+    if near:
+        points = np.array([k for k, _ in near])
+        time, inputs = run.time[points], run.inputs_at(points)
+        sides = [
+            side
+            for (_, event), t, r in zip(near, time.tolist(), inputs.tolist(), strict=True)
+            for side in evaluate_both_event_sides(numeric, event, t, r, prepared)
+        ]
+        states, modes = np.array([y[:-1] for y, _ in sides]), [modes_of_side for _, modes_of_side in sides]
+        motions = numeric.motions_in_modes(np.repeat(time, 2), states, np.repeat(inputs, 2, axis=0), prepared, modes)
+        rows = list_compared_values(numeric, states, motions)
+        for i, k in enumerate(points.tolist()):
+            _add_possible_values(values_by_point, reference, k, rows[2 * i : 2 * i + 2], modes[2 * i : 2 * i + 2])
     for k in range(len(run.time)):
         t, inputs, x = float(run.time[k]), run.inputs_at(k).tolist(), reference.states[k]
         known_modes = values_by_point[k].modes if k in values_by_point else ()
@@ -311,7 +313,7 @@ def find_communication_points_near_events(
             if not any(np.array_equal(other_modes.values, modes.values) for modes in known_modes):
                 motion = numeric.motion_in_modes(t, x, inputs, prepared, other_modes)
                 values = list_compared_values(numeric, x, motion)
-                _add_possible_values(values_by_point, reference, k, [values], [other_modes])
+                _add_possible_values(values_by_point, reference, k, values[None], [other_modes])
     return values_by_point
 
 
@@ -328,7 +330,7 @@ def _add_possible_values(
     values_by_point: dict[int, ValuesNearEvents],
     reference: ReferenceRun,
     point: int,
-    rows: Sequence[Floats],
+    rows: Floats,
     modes: Sequence[SwitchModes],
 ) -> None:
     """Add possible values at a point to those that are known."""

@@ -29,7 +29,7 @@ from mb2fmu.validation.modes.impact_impulses import solve_impact_impulses
 from mb2fmu.validation.modes.instant_motion_in_modes import InstantMotionInModes
 from mb2fmu.validation.modes.latch_closing_impulses import eliminate_held_rows, solve_latch_closing_impulses
 from mb2fmu.validation.modes.mode_equations import ModeEquations, SwitchModes
-from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion
+from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, InstantMotions
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +38,6 @@ REST_SLIP_TOLERANCE = 1e-9
 
 _MAX_MODE_CHANGES = 50
 _DEAD_SIGN_FACTOR = 1e4  # times what a sign can hold: nothing could have brought it to rest
-_LIMIT_ROUND_OFF = 1e-12  # of a limit: what is nearer to it holds with all that it has
 
 
 class HybridEquations(ModeEquations):
@@ -86,31 +85,11 @@ class HybridEquations(ModeEquations):
         """Return all quantities at one instant, with the modes of the state."""
         return self.motion_in_modes(t, x, r, prepared, self.find_modes(t, x, r, prepared))
 
-    def motion_in_modes(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
-    ) -> InstantMotion:
-        """Return all quantities at one instant, with given modes."""
-        values = self.find_observed_values(t, x, r, prepared, modes)
-        motion = super().motion(t, x, [*r, *values.tolist()], prepared)
-        return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
-
-    def find_observed_values(
-        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
-    ) -> Floats:
-        """Return the values of all own inputs with which a motion is observed.
-
-        A sign that holds at its limit (a freewheel that transmits nothing holds with its lower limit) is reported as
-        one that holds: its value at the limit itself is that of a sign that slides.
-        """
-        values = self.find_holding_values(t, x, r, prepared, modes)
-        held_signs = [i for i in self.signs if modes.values[i] == 0.0]
-        if not held_signs:
-            return values
-        limits = self.evaluate_in_modes(t, x, r, prepared, values).holding_limits
-        for i in held_signs:
-            if abs(abs(values[i]) - limits[i]) <= _LIMIT_ROUND_OFF * limits[i]:
-                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * limits[i], values[i])
-        return values
+    def motions(self, time: Floats, states: Floats, inputs: Floats, prepared: Sequence[float]) -> InstantMotions:
+        """Return all quantities at many instants, with the modes of each state."""
+        rows = zip(time.tolist(), states, inputs.tolist(), strict=True)
+        modes = [self.find_modes(t, x, r, prepared) for t, x, r in rows]
+        return self.motions_in_modes(time, states, inputs, prepared, modes)
 
     def kinetic_energy_at(self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]) -> float:
         """Return the kinetic energy in J, which no mode changes."""

@@ -8,7 +8,7 @@ by which all these rates vanish (``coupled_holding_forces``).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +33,13 @@ from mb2fmu.validation.modes.instant_motion_in_modes import (
     ModeMotionOutputLayout,
 )
 from mb2fmu.validation.modes.latch_closing_impulses import find_contacts_blocked_by_latches
-from mb2fmu.validation.reference_equations.numeric_equations import NumericEquations
+from mb2fmu.validation.reference_equations.numeric_equations import InstantMotion, InstantMotions, NumericEquations
 
 Floats = npt.NDArray[np.float64]
 
 _FIRST_PROBE_SIZE = 1.0  # N, N·m, or the like
 _CONTACT_FORCE_ITERATIONS = 3  # to find how large a force at a contact is
+_LIMIT_ROUND_OFF = 1e-12  # of a limit: what is nearer to it holds with all that it has
 _PUSHED_SLIP_LIMIT = 1e-6
 """Slip over its size, above which friction slides though contacts or latches hold its motion: they push it on."""
 
@@ -289,6 +290,41 @@ class ModeEquations(NumericEquations):
             if pinning_inputs:
                 pinning_B = _select_square(B, measured_inputs, pinning_inputs)
                 values[self._list_pinned_row_inputs(pinning_B, pinning_inputs)] = 1.0
+        return values
+
+    def motion_in_modes(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> InstantMotion:
+        """Return all quantities at one instant, with given modes."""
+        values = self.find_observed_values(t, x, r, prepared, modes)
+        motion = super().motion(t, x, [*r, *values.tolist()], prepared)
+        return replace(motion, outputs=motion.outputs[: self.frozen.outputs])
+
+    def motions_in_modes(
+        self, time: Floats, states: Floats, inputs: Floats, prepared: Sequence[float], modes: Sequence[SwitchModes]
+    ) -> InstantMotions:
+        """Return all quantities at many instants, with given modes for each."""
+        rows = zip(time.tolist(), states, inputs.tolist(), modes, strict=True)
+        values = [self.find_observed_values(t, x, r, prepared, held) for t, x, r, held in rows]
+        motions = super().motions(time, states, np.hstack([inputs, values]), prepared)
+        return replace(motions, outputs=motions.outputs[:, : self.frozen.outputs])
+
+    def find_observed_values(
+        self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float], modes: SwitchModes
+    ) -> Floats:
+        """Return the values of all own inputs with which a motion is observed.
+
+        A sign that holds at its limit (a freewheel that transmits nothing holds with its lower limit) is reported as
+        one that holds: its value at the limit itself is that of a sign that slides.
+        """
+        values = self.find_holding_values(t, x, r, prepared, modes)
+        held_signs = [i for i in self.signs if modes.values[i] == 0.0]
+        if not held_signs:
+            return values
+        limits = self.evaluate_in_modes(t, x, r, prepared, values).holding_limits
+        for i in held_signs:
+            if abs(abs(values[i]) - limits[i]) <= _LIMIT_ROUND_OFF * limits[i]:
+                values[i] = np.copysign((1.0 - _LIMIT_ROUND_OFF) * limits[i], values[i])
         return values
 
     def _solve_holding_values(

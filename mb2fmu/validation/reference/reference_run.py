@@ -524,10 +524,9 @@ def observe_instants(
     modes: Sequence[SwitchModes],
 ) -> InstantMotions:
     """Return all quantities at many instants; ``modes``: one set for each, or none where they follow from states."""
-    if not (modes and is_hybrid(numeric)):
-        return numeric.motions(time, states, inputs, prepared)
-    instants = zip(time.tolist(), states, inputs.tolist(), modes, strict=True)
-    return InstantMotions.of([numeric.motion_in_modes(t, x, r, prepared, held) for t, x, r, held in instants])
+    if modes and is_hybrid(numeric):
+        return numeric.motions_in_modes(time, states, inputs, prepared, modes)
+    return numeric.motions(time, states, inputs, prepared)
 
 
 def observe_instant(

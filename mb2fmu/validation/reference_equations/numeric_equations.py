@@ -320,7 +320,7 @@ class NumericEquations:
 
     def motions(self, time: Floats, states: Floats, inputs: Floats, prepared: Sequence[float]) -> InstantMotions:
         """Return all quantities at many instants, each with a row of states and inputs; errors as for :meth:`x_dot`."""
-        if self.compiled_equations and not self.has_modes:
+        if self.compiled_equations:
             try:
                 results = self.compiled_equations.motions(time, states, inputs, prepared, "u kinetic outputs residual")
             except CompiledFunctionError as error:
@@ -328,7 +328,7 @@ class NumericEquations:
             power, kinetic = results.pop("power")[:, 0], results.pop("kinetic")[:, 0]
             return InstantMotions(power=power, kinetic=kinetic, **results)
         rows = zip(time.tolist(), states, inputs.tolist(), strict=True)
-        return InstantMotions.of([self.motion(t, x, r, prepared) for t, x, r in rows])
+        return InstantMotions.of([NumericEquations.motion(self, t, x, r, prepared) for t, x, r in rows])
 
     def observe_outputs(
         self, t: float, x: Floats, r: Sequence[float], prepared: Sequence[float]
