@@ -3,12 +3,13 @@
 Which there are is found from the mechanism in numbers (``mechanism.assembly.conserved_quantities``), and their values
 from the FMU's own q and u, so neither the reference's motion nor the FMU's equations have a say. For each of them
 
-    |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S
+    |C(t) - C(0)|  ≤  min(FACTOR · tolerance · (1 + N(t)), 5 %) · S + round-off of S*
 
-S is the largest sum of the sizes of C's terms and N(t) how often the fastest state has gone through its range
-(``range_traversal_count``), both by the reference: errors of a right FMU add up with what moves. A slow loss that
-stays below every step's defect is found so, however chaotic the motion is. Between events only: a step with an event,
-and any step over which the reference's own C changes (something touches, sticks or is latched), is left out.
+S is the largest sum of the sizes of C's terms, S* that of all components of a momentum in space, and N(t) how often the
+fastest state has gone through its range (``range_traversal_count``), all by the reference: errors of a right FMU add up
+with what moves. A slow loss that stays below every step's defect is found so, however chaotic the motion is. Between
+events only: a step with an event, and any step over which the reference's own C changes (something touches, sticks or
+is latched), is left out.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ class FirstIntegralsAlongRun:
         rows = np.arange(last + 1) if hybrid else np.unique(np.linspace(0, last, _SAMPLED_POINTS).astype(np.int64))
         self.points = rows.tolist()
         self.time = run.time[self.points]
-        values, sizes = self.evaluate_integrals(reference.trajectory.values)
-        self._size = np.max(sizes, axis=0)
+        values, sizes, rounded_sizes = self.evaluate_integrals(reference.trajectory.values)
+        self._size, self._rounded_size = np.max(sizes, axis=0), np.max(rounded_sizes, axis=0)
         changes = np.abs(np.diff(values, axis=0))
         self.is_judged = changes <= _CONSERVED_FRACTION * self._size if hybrid else np.isfinite(changes)
         for k in {
@@ -108,8 +109,8 @@ class FirstIntegralsAlongRun:
             self.is_judged[max(k, 0) : k + 1] = False
         self._traversals = traversals[self.points]
 
-    def evaluate_integrals(self, values: Floats, points: Sequence[int] | None = None) -> tuple[Floats, Floats]:
-        """Return C and the sizes of its terms, shapes (n_points, n).
+    def evaluate_integrals(self, values: Floats, points: Sequence[int] | None = None) -> Floats:
+        """Return C, the sizes of its terms, and what is rounded, shape (3, n_points, n).
 
         Args:
             values: Of the compared variables, shape (n_t, n).
@@ -117,13 +118,12 @@ class FirstIntegralsAlongRun:
         """
         run, numeric = self._reference.experiment, self._reference.numeric
         part_ends = np.cumsum([numeric.n_q, numeric.n_u, numeric.n_z]).tolist()
-        values_and_sizes = []
+        integrals_and_sizes = []
         free = np.array(run.parameters, dtype=float)
         for k in self.points if points is None else points:
             q, u, z, _ = np.split(values[k], part_ends)
-            values_and_sizes.append(self._conserved.evaluate(float(run.time[k]), q, u, z, run.inputs_at(k), free))
-        integrals_and_sizes = np.array(values_and_sizes)
-        return integrals_and_sizes[:, 0], integrals_and_sizes[:, 1]
+            integrals_and_sizes.append(self._conserved.evaluate(float(run.time[k]), q, u, z, run.inputs_at(k), free))
+        return np.array(integrals_and_sizes).swapaxes(0, 1)
 
     def compute_deviations(self, values: Floats) -> Floats:
         """Return |C(t) - C(0)| of each, shape (n, n_points); skipped steps count as no change.
@@ -136,17 +136,16 @@ class FirstIntegralsAlongRun:
         integrals = np.full((len(self.points), len(self.first_integrals)), np.nan)
         if is_judged.any():
             needed_points = [self.points[i] for i in np.flatnonzero(is_needed).tolist()]
-            integrals[is_needed], _ = self.evaluate_integrals(values, needed_points)
+            integrals[is_needed] = self.evaluate_integrals(values, needed_points)[0]
         change = np.where(self.is_judged, np.diff(integrals, axis=0), 0.0)
         deviations = np.concatenate([np.zeros((1, len(self.first_integrals))), np.cumsum(change, axis=0)])
         return np.asarray(np.abs(deviations).T)
 
     def compute_bounds(self, allowed: float) -> Floats:
         """Return bounds, shape (n, n_points); ``allowed``: fraction of S allowed by then where nothing has moved."""
-        relative_bounds = np.minimum(
-            allowed * (1.0 + self._traversals), MAX_INFORMATIVE_FRACTION
-        ) + ROUND_OFF_ALLOWANCE * np.sqrt(len(self.points))
-        return np.asarray(self._size[:, None] * relative_bounds[None, :])
+        relative_bounds = np.minimum(allowed * (1.0 + self._traversals), MAX_INFORMATIVE_FRACTION)
+        round_off = ROUND_OFF_ALLOWANCE * np.sqrt(len(self.points)) * self._rounded_size
+        return np.asarray(self._size[:, None] * relative_bounds + round_off[:, None])
 
     def has_judged_steps(self, row: int) -> bool:
         """Return whether any step is judged."""

@@ -135,7 +135,9 @@ def test_outputs_are_what_the_proof_judges() -> None:
     mechanism = mechanism_of(bead())
     state = random_states(mechanism, 1, seed=2)[0]
     conserved = find_first_integrals(mechanism, form_equations_except_dynamics(mechanism))
-    (h,), (size,) = conserved.evaluate(state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p))
+    (h,), (size,), _ = conserved.evaluate(
+        state.t, state.x[:1], state.x[1:], np.zeros(0), np.zeros(0), np.array(state.p)
+    )
     m, g, r, w = (dict(zip([p.name for p in mechanism.p], state.p, strict=True))[name] for name in "mgrw")
     angle, rate = state.x[0], (state.x[1] - w) / 2
     by_hand = m * r**2 * (rate**2 - (w * np.sin(angle)) ** 2) / 2 - m * g * r * np.cos(angle)
@@ -173,11 +175,42 @@ def test_terms_of_a_momentum_are_what_each_speed_contributes() -> None:
     found = find_first_integrals(derivation.mechanism, derivation.equations)
     tilt, fall = 0.1, 9.0
     u = np.array([fall * np.sin(tilt), fall * np.cos(tilt), 0.0])  # along N.z alone
-    values, sizes = found.evaluate(0.0, np.array([0.0, 0.0, tilt]), u, np.zeros(0), np.zeros(0), np.zeros(0))
+    values, sizes, _ = found.evaluate(0.0, np.array([0.0, 0.0, tilt]), u, np.zeros(0), np.zeros(0), np.zeros(0))
     names = [kept.name for kept in found.quantities]
     along = names.index("momentum of all bodies along N.y")
     assert abs(values[along]) < 1e-14
     assert sizes[along] == pytest.approx(2 * 2 * fall * np.sin(tilt) * np.cos(tilt))
+
+
+def test_what_falls_straight_is_driven_aside_by_round_off_of_its_weight() -> None:
+    """Two bodies whose speeds are along N: nothing moves along N.x but what an FMU's linear solve leaves."""
+    x, z, v, w, a, spin = me.dynamicsymbols("x z v w a spin")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    A = N.orientnew("A", "Axis", (a, N.y))
+    A.set_ang_vel(N, spin * N.y)
+    P = O.locatenew("P", x * N.x + z * N.z)
+    P.set_vel(N, v * N.x + w * N.z)
+    tip = P.locatenew("tip", A.x)
+    tip.v2pt_theory(P, N, A)
+    bodies = [me.Particle("hub", P, 2), me.Particle("tip", tip, 1)]
+    loads = [(P, -20 * N.z), (tip, -10 * N.z)]
+    kane = me.KanesMethod(
+        N, [x, z, a], [v, w, spin], [x.diff() - v, z.diff() - w, a.diff() - spin], bodies=bodies, forcelist=loads
+    )
+    model = Model("Pair", kane)
+    for symbol, unit in ((x, "m"), (z, "m"), (a, "rad")):
+        model.coordinate(symbol, 0.0, unit)
+    for symbol, unit in ((v, "m/s"), (w, "m/s"), (spin, "rad/s")):
+        model.speed(symbol, 0.0, unit)
+    model.experiment(stop=1.0)
+    reference, mechanism = reference_of(model), mechanism_of(model)
+    conserved = find_first_integrals(mechanism, form_equations_except_dynamics(mechanism))
+    kept = FirstIntegralsAlongRun(reference, conserved, np.zeros(len(reference.trajectory.time)))
+    bound = kept.compute_bounds(1e-6)[[k.name for k in conserved.quantities].index(ALONG)]
+    weight_momentum = 30.0 * 1.0
+    assert np.all(bound > 1e-14 * weight_momentum)
+    assert np.all(bound < 1e-12 * weight_momentum)
 
 
 def test_momentum_of_nothing_is_refused() -> None:

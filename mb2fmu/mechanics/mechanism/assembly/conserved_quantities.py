@@ -88,8 +88,10 @@ class ConservedQuantities:
 
     def evaluate(
         self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free_parameters: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return the values of the integrals and the sums of the sizes of their terms, shapes (n,).
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the values of the integrals, the sums of the sizes of their terms, and what is rounded; shapes (n,).
+
+        A component of P or H is rounded as the largest one is: a body that falls is driven aside by round-off of g.
 
         Args:
             t: Time in s.
@@ -103,7 +105,9 @@ class ConservedQuantities:
         self._numeric.set_state(t, q, append_auxiliary_speeds(self.mechanism, u), z, r, parameters)
         values, sizes = self._evaluate_candidates(t, q, u, parameters, with_components=any(self.conserved_components))
         indices = [quantity.candidate_index for quantity in self.quantities]
-        return values[indices], sizes[indices]
+        rounded_sizes = sizes.copy()
+        rounded_sizes[:6] = np.repeat(np.max(sizes[:6].reshape(2, 3), axis=1), 3)
+        return values[indices], sizes[indices], rounded_sizes[indices]
 
     # ------------------------------------------------------------------ values
 

@@ -70,11 +70,11 @@ class LagrangianConservedQuantities:
 
     def evaluate(
         self, t: float, q: Floats, u: Floats, z: Floats, r: Floats, free_parameters: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return values and sizes, as :meth:`.conserved_quantities.ConservedQuantities.at`."""
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return values and sizes, as :meth:`.conserved_quantities.ConservedQuantities.evaluate`."""
         values, sizes = self._evaluate_values([t, *q, *u, *z, *r, *self._numeric.parameters(free_parameters)])
         indices = [quantity.candidate_index for quantity in self.quantities]
-        return values[indices], sizes[indices]
+        return values[indices], sizes[indices], sizes[indices]
 
     def _make_sum_function(self, expressions: Sequence[sm.Expr]) -> Callable[[Sequence[float]], tuple[Floats, Floats]]:
         """Return a function of numbers: each sum, and the sum of the sizes of its terms."""
