@@ -593,6 +593,34 @@ def linkage_of_ball_joints() -> Model:
 
 
 @right
+def cart_with_a_gain_that_changes_as_it_samples() -> Model:
+    """Its force is sampled at communication points, where parameters change, and its slopes depend on the force."""
+    x, q, v, u, force = me.dynamicsymbols("x q v u force")
+    gain, damping = sm.symbols("gain damping")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    R = P.locatenew("R", -A.y)
+    R.v2pt_theory(P, N, A)
+    bodies = [me.Particle("cart", P, 2), me.Particle("bob", R, 1)]
+    loads = [(P, force * N.x), (R, -9.81 * N.y)]
+    kane = me.KanesMethod(N, [x, q], [v, u], [x.diff() - v, q.diff() - u], bodies=bodies, forcelist=loads)
+    model = Model("Sampled", kane)
+    model.parameter(gain, 40.0, "N/m")
+    model.parameter(damping, 12.0, "N.s/m")
+    for symbol, value, unit in ((x, 0.5, "m"), (q, 0.6, "rad")):
+        model.coordinate(symbol, value, unit)
+    for symbol, unit in ((v, "m/s"), (u, "rad/s")):
+        model.speed(symbol, 0.0, unit)
+    model.discrete(force, 0.0, "N")
+    model.every(0.02, {force: -gain * x - damping * v})
+    model.experiment(stop=0.4, step=0.02)
+    return model
+
+
+@right
 def pendulum_that_samples_spin_up() -> Model:
     """Its feedback is unstable: at 1e9 rad steps of many turns say nothing about slopes."""
     q, u, torque = me.dynamicsymbols("q u torque")
