@@ -13,14 +13,13 @@ from mb2fmu.validation.api_checks.api_call_plan import PERTURBED_EXPERIMENT_INDE
 from mb2fmu.validation.api_checks.labelled_api_calls import ApiCallSequence
 from mb2fmu.validation.api_checks.recorded_api_call_comparison import RecordedApiCallComparison, RecordedValues
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
+from mb2fmu.validation.bounds.event_time_tolerances import DUE_TIME_FRACTION
 from mb2fmu.validation.bounds.one_step_flow import ExperimentCommunicationStep, OneStepFlow, start_flow_in_modes
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.variable_scales import ERROR_BOUND_FACTOR, MAX_INFORMATIVE_FRACTION
 
 if TYPE_CHECKING:
     from mb2fmu.validation.modes.mode_equations import SwitchModes
-
-_DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a point falls on it
 
 
 def plan_value_api_calls(planner: ApiCallPlanner) -> ApiCallSequence:
@@ -142,7 +141,7 @@ def _compare_states_after_change(
             if check_point.row in comparison.limits.sides_near_events and is_hybrid(numeric):
                 modes = numeric.find_modes(t, x, r, prepared_before)
                 state_after_due_event = numeric.settle_modes(
-                    t + _DUE_TIME_FRACTION * float(run.time[-1]), x, r, prepared_after, modes, ()
+                    t + DUE_TIME_FRACTION * float(run.time[-1]), x, r, prepared_after, modes, ()
                 )[0]
                 fmu_state = np.array([values[name] for name in states])
                 scales = reference.state_scales

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.marginal_friction_modes import find_indeterminate_friction_signs
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.event_time_matching import (
@@ -52,6 +53,7 @@ MARGIN_OFFSETS: Mapping[InterfaceType, float] = MappingProxyType({"CoSimulation"
 """What margins may be off by, over their sizes: FMUs show indicators off by 1e-10, and find their own to 1e-13."""
 ROOT_SEARCH_TOLERANCE = 200 * EPSILON
 """CVODE stops looking for an event within this part of time and step."""
+DUE_TIME_FRACTION = 1e-12  # of the experiment: an instant so near behind a point falls on it
 PROBE_FRACTION = 1e-6
 """Part of a state's scale by which it is moved to see what depends on it."""
 _SMALLEST_NUMBER = float(np.finfo(float).tiny)
@@ -304,6 +306,7 @@ def find_communication_points_near_events(
         rows = list_compared_values(numeric, states, motions)
         for i, k in enumerate(points.tolist()):
             _add_possible_values(values_by_point, reference, k, rows[2 * i : 2 * i + 2], modes[2 * i : 2 * i + 2])
+    _add_values_behind_end(values_by_point, reference)
     for k in range(len(run.time)):
         t, inputs, x = float(run.time[k]), run.inputs_at(k).tolist(), reference.states[k]
         known_modes = values_by_point[k].modes if k in values_by_point else ()
@@ -315,6 +318,23 @@ def find_communication_points_near_events(
                 values = list_compared_values(numeric, x, motion)
                 _add_possible_values(values_by_point, reference, k, values[None], [other_modes])
     return values_by_point
+
+
+def _add_values_behind_end(values_by_point: dict[int, ValuesNearEvents], reference: ReferenceRun) -> None:
+    """Add values behind an instant that falls on the end, and that the reference's clock has behind it by round-off."""
+    numeric, run, last = reference.numeric, reference.experiment, len(reference.states) - 1
+    assert is_hybrid(numeric)
+    t, inputs, prepared = float(run.time[last]), run.inputs_at(last).tolist(), numeric.prepare(run.parameters)
+    modes = reference.modes[last].copy()
+    try:
+        due_time = (1.0 + DUE_TIME_FRACTION) * t
+        x, _ = numeric.settle_modes(due_time, reference.states[last], inputs, prepared, modes, ())
+        if not any(modes.values[i] != reference.modes[last].values[i] for i in numeric.frozen.clock_switches):
+            return
+        values = list_compared_values(numeric, x, numeric.motion_in_modes(t, x, inputs, prepared, modes))
+    except (ValidationError, ArithmeticError, ValueError):
+        return
+    _add_possible_values(values_by_point, reference, last, values[None], [modes])
 
 
 def _find_points_near(time: Floats, event: EventTimeBound) -> list[int]:
