@@ -12,7 +12,9 @@ states as a part of their scales (1e-14, but where an angle of 1e9 rad moves by 
 uncertainty. FACTOR = 50: an integrator keeps the error of each of its steps at about the tolerance and makes many of
 them; Dormand and Prince's method of order 5, tried on double pendulums over 10 s, stays below 12 tolerance · S_v. N(t)
 says how often the motion has gone through its range by then (``range_traversal_count``): what oscillates a thousand
-times adds up more errors, at every tolerance.
+times adds up more errors, at every tolerance. Integrators measure the error of a step by the value of a state: where
+states are far from zero and hardly move (a quaternion near 1), at least 10 · tolerance · max |x| is allowed, and what
+that makes of outputs.
 
 A variable that moves by less than 1e-6 of its typical magnitude, and that could not be judged by what it moves by, is
 judged as if it stood still, by its typical magnitude: constants of a file have some eight digits (an angle of 1.5707963
@@ -74,6 +76,7 @@ from mb2fmu.validation.reference.start_error_growth import (
     RELATIVE_START_ERROR,
     choose_start_error_directions,
     measure_output_sensitivity,
+    measure_step_control_errors,
 )
 from mb2fmu.validation.reference.variable_scales import (
     ERROR_BOUND_FACTOR,
@@ -184,7 +187,9 @@ def _compute_bounds_by_size(
         * reference.experiment.tolerance
         * np.maximum(sizes, sensitivity)
     )
-    allowed = np.minimum(tolerance_bound + rounding + state_round_off, MAX_INFORMATIVE_FRACTION * sizes)
+    step_control_errors = reference.experiment.tolerance * measure_step_control_errors(reference)
+    allowed = np.maximum(tolerance_bound, step_control_errors) + rounding + state_round_off
+    allowed = np.minimum(allowed, MAX_INFORMATIVE_FRACTION * sizes)
     allowed += 2 * reference.trajectory.uncertainty
     is_known = _is_well_known(reference, allowed, sizes, state_round_off)
     is_informative = tolerance_bound <= MAX_INFORMATIVE_FRACTION * np.maximum(sizes, sensitivity[0])
@@ -452,7 +457,9 @@ def _judge_one_step_errors(
     columns = list(reference.state_columns)
     sizes, _ = _compute_variable_sizes(reference, reference.scales)
     largest_bound = MAX_INFORMATIVE_FRACTION * sizes[columns]
-    growth_bound = ERROR_BOUND_FACTOR * reference.experiment.tolerance * step_error_growth
+    growth_bound = reference.experiment.tolerance * np.maximum(
+        ERROR_BOUND_FACTOR * step_error_growth, measure_step_control_errors(reference)[columns]
+    )
     bounds = np.tile(np.minimum(growth_bound, largest_bound), (len(steps), 1))
     rounding = ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
     errors = np.abs(states[1:] - np.array([step_end.x for step_end in step_ends]))

@@ -24,7 +24,12 @@ from mb2fmu.validation.reference.reference_run import (
     observe_instants,
     observe_trajectory,
 )
-from mb2fmu.validation.reference.variable_scales import MAX_INFORMATIVE_FRACTION
+from mb2fmu.validation.reference.variable_scales import (
+    ERROR_BOUND_FACTOR,
+    MAX_INFORMATIVE_FRACTION,
+    STEP_CONTROL_FACTOR,
+    find_moving_variables,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -110,14 +115,35 @@ def _compute_output_changes(reference: ReferenceRun, rows: npt.NDArray[np.int64]
     return np.asarray(later_motions.outputs - motions.outputs)
 
 
-def measure_output_sensitivity(reference: ReferenceRun) -> Floats:
-    """Return what outputs change by, at most, where the states of the motion are moved by their scales, shape (n_y,).
+def measure_step_control_errors(reference: ReferenceRun) -> Floats:
+    """Return what variables may be off by because states far from zero hardly move, over the tolerance, shape (n,).
+
+    Integrators measure the error of a step by the value of a state, whatever it changes by.
+    """
+    largest = np.max(np.abs(reference.states), axis=0)
+    trajectory, columns = reference.trajectory, list(reference.state_columns)
+    moves = find_moving_variables(trajectory.values, trajectory.uncertainty, reference.typical)[columns]
+    is_far = moves & (STEP_CONTROL_FACTOR * largest > ERROR_BOUND_FACTOR * reference.state_scales)
+    errors = np.zeros(len(reference.variables))
+    if is_far.any():
+        state_errors = STEP_CONTROL_FACTOR * np.where(is_far, largest, 0.0)
+        is_output = np.array([variable.kind == "output" for variable in reference.variables])
+        errors[is_output] = measure_output_sensitivity(reference, state_errors)
+        errors[columns] = state_errors
+    return errors
+
+
+def measure_output_sensitivity(reference: ReferenceRun, state_errors: Floats | None = None) -> Floats:
+    """Return what outputs change by, at most, where the states of the motion are moved, shape (n_y,).
+
+    ``state_errors``: how far, shape (n_x,); None: by their scales.
 
     The derivative at a few communication points, times the scales: summed over the states one by one, or the largest of
     random signs of all. What stands still may hang on the states much more later than at the start: the total energy
     of a chain that begins horizontally, nearly at rest. Errors of later steps act there.
     """
     numeric, run = reference.numeric, reference.experiment
+    moved_by = reference.state_scales if state_errors is None else state_errors
     prepared, axes = numeric.prepare(run.parameters), choose_start_error_directions(numeric.n_x)
     axes[:, list(find_switch_mode_state_indices(numeric))] = 0.0
     largest = np.zeros(sum(variable.kind == "output" for variable in reference.variables))
@@ -131,7 +157,7 @@ def measure_output_sensitivity(reference: ReferenceRun) -> Floats:
         try:
             unmoved_outputs = observe_instant(numeric, t, reference.states[row], r, prepared, modes).outputs
             for direction in axes:
-                x = reference.states[row] + RELATIVE_START_ERROR * direction * reference.state_scales
+                x = reference.states[row] + RELATIVE_START_ERROR * direction * moved_by
                 moved_outputs = observe_instant(
                     numeric, t, numeric.project(t, x, r, prepared), r, prepared, modes
                 ).outputs

@@ -66,6 +66,8 @@ REFERENCE_ACCURACY_FACTOR = 100.0
 """How much better than what is judged by it the reference must know a value."""
 ERROR_BOUND_FACTOR = 50.0
 """Times the tolerance, that an error of a right FMU may be, see ``motion_comparison``."""
+STEP_CONTROL_FACTOR = 10.0
+"""Times tolerance and magnitude, that a right FMU's state may be off: see ``motion_comparison``."""
 MAX_INFORMATIVE_FRACTION = 0.05
 """The largest part of a variable's size that its bound may be."""
 STANDSTILL_FRACTION = 1e-12
