@@ -10,7 +10,7 @@ from ball_joints import linkage
 from sympy.physics import mechanics as me
 
 import mb2fmu
-from mb2fmu import Contact, CoulombFriction, Latch, Model, Parts, PlaneSurface
+from mb2fmu import Contact, CoulombFriction, Latch, Model, OneWayClutch, Parts, PlaneSurface
 from mb2fmu.model.supported_functions import LookupTable
 
 RIGHT: dict[str, Callable[[], Model]] = {}
@@ -617,6 +617,52 @@ def cart_with_a_gain_that_changes_as_it_samples() -> Model:
     model.discrete(force, 0.0, "N")
     model.every(0.02, {force: -gain * x - damping * v})
     model.experiment(stop=0.4, step=0.02)
+    return model
+
+
+@right
+def engine_that_a_freewheel_joins_to_a_wheel() -> Model:
+    """It sticks while parameters change; what its slip has drifted by then lets it go, in Model Exchange."""
+    q, r, x, f, u, w, v, s = me.dynamicsymbols("q r x f u w v s")
+    N, O = _ground()
+    A, B, F = (me.ReferenceFrame(name) for name in "ABF")
+    for frame, angle, rate in ((A, q, u), (B, r, w), (F, f, s)):
+        frame.orient_axis(N, angle, N.z)
+        frame.set_ang_vel(N, rate * N.z)
+    P = O.locatenew("P", 0.05 * A.x)
+    P.v2pt_theory(O, N, A)
+    end, middle = P.locatenew("end", 0.2 * B.x), P.locatenew("middle", 0.1 * B.x)
+    for point in (end, middle):
+        point.v2pt_theory(P, N, B)
+    S = O.locatenew("S", x * N.x)
+    S.set_vel(N, v * N.x)
+    gap = end.pos_from(S)
+    parts = Parts(
+        frame=N,
+        origin=O,
+        q=(q, r, x, f),
+        u=(u, w, v, s),
+        kinematic_equations=tuple(a.diff() - b for a, b in ((q, u), (r, w), (x, v), (f, s))),
+        bodies=(
+            me.RigidBody("crank", O, A, 1, (me.inertia(A, 0, 0, 0.002), O)),
+            me.RigidBody("rod", middle, B, 0.3, (me.inertia(B, 0, 0, 0.001), middle)),
+            me.Particle("piston", S, 0.4),
+            me.RigidBody("wheel", O, F, 1, (me.inertia(F, 0, 0, 0.05), O)),
+        ),
+        loads=(me.Force(S, -200 * (x - 0.2) * N.x), me.Torque(A, 1.5 * N.z), me.Torque(F, -0.01 * s * N.z)),
+        holonomic_constraints=(gap.dot(N.x), gap.dot(N.y)),
+    )
+    model = Model("Engine", parts)
+    for symbol, value, unit, kind in (
+        (q, 0.4, "rad", "fixed"), (r, -0.1, "rad", "guess"), (x, 0.24, "m", "guess"), (f, 0.0, "rad", "fixed")
+    ):  # fmt: skip
+        model.coordinate(symbol, value, unit, kind=kind)
+    for symbol, value, unit, kind in (
+        (u, 5.0, "rad/s", "fixed"), (w, 0.0, "rad/s", "guess"), (v, 0.0, "m/s", "guess"), (s, 4.0, "rad/s", "fixed")
+    ):  # fmt: skip
+        model.speed(symbol, value, unit, kind=kind)
+    model.add(OneWayClutch("free", (A, F, N.z), capacity=50.0))
+    model.experiment(stop=2.0, step=0.01)
     return model
 
 

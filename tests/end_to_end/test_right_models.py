@@ -17,6 +17,7 @@ REPEATED = {
     "block_that_bristles_hold",
     "body_of_quaternion_and_offset_centre",
     "damper_of_coefficient_zero",
+    "engine_that_a_freewheel_joins_to_a_wheel",
     "force_as_a_plain_symbol",
     "linkage_of_ball_joints",
     "light_mass_that_trembles_on_a_heavy_one",

@@ -26,6 +26,7 @@ from mb2fmu.validation.api_checks.recorded_api_call_comparison import (
 )
 from mb2fmu.validation.bounds.derivative_stabilization_allowance import compute_stabilization_effect
 from mb2fmu.validation.bounds.differences_with_bounds import BoundedDifferences
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.finite_differences import (
     DirectionalDifferences,
     compute_differences_along_directions,
@@ -108,10 +109,11 @@ def compare_directional_derivatives(
 def _measure_differences_after_change(
     comparison: RecordedApiCallComparison, states: Sequence[float]
 ) -> DirectionalDifferences:
-    """Return the reference's differences after parameters changed.
+    """Return the reference's differences after parameters changed, with events at the FMU's own state.
 
-    An instant that falls on the point may come in that event, so that a controller samples with the new parameters.
-    Then the differences are those at the FMU's state after it, which the check of changed parameters judges.
+    A change of parameters is an event: an instant that falls on the point may come in it, so that a controller samples
+    with the new ones, and what has drifted while it stuck is released. The check of changed parameters judges the state
+    and x' after it.
 
     Args:
         comparison: Of the interface type.
@@ -120,7 +122,7 @@ def _measure_differences_after_change(
     check_point = comparison.check_point
     directions = check_point.derivatives_after_change(comparison.plan.kind)
     assert directions is not None
-    if not directions.point.after_event or check_point.row not in comparison.limits.sides_near_events:
+    if not (directions.point.after_event and is_hybrid(check_point.reference.numeric)):
         return directions
     x, places = comparison.own_state(check_point.row), comparison.state_places()
     for name, value in zip(comparison.plan.states, states, strict=True):

@@ -170,9 +170,15 @@ def _state_at_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Fl
 
 
 def _keep_modes_of_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> AbstractContextManager[None]:
-    """Keep the modes of the point: other parameters would change them by events only."""
+    """Keep the modes of the point: other parameters would change them by events only.
+
+    Another state has the modes of the reference's, for what sticks drifts by an integrator's errors; but an event finds
+    modes by the state that it comes in.
+    """
     numeric, run = reference.numeric, reference.experiment
     t, x = float(run.time[point.row]), reference.states[point.row]
+    if point.after_event and point.state is not None:
+        x = point.state
     after = numeric.prepare(list(point.parameters)) if point.after_event else None
     return numeric.keep_modes(t, x, point.inputs.tolist(), numeric.prepare(run.parameters), after)
 
