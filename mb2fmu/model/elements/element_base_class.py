@@ -60,6 +60,7 @@ class NamedElement(ABC):
         *,
         low: float | None = None,
         high: float | None = None,
+        nominal: float | None = None,
     ) -> sm.Expr:
         """Return a number as a parameter ``name.part`` of the model; expressions stay unchanged.
 
@@ -71,6 +72,7 @@ class NamedElement(ABC):
             description: One line.
             low: Lower bound.
             high: Upper bound.
+            nominal: Its magnitude, where 0 stands for "not there" and the unit says nothing.
 
         Returns:
             The parameter's symbol, or the expression.
@@ -80,7 +82,9 @@ class NamedElement(ABC):
             return given
         symbol = sm.Symbol(f"{self.name}_{part}".replace(".", "_"), real=True)
         name = f"{self.name}.{part}"
-        model.parameter(symbol, float(given), unit, name=name, min=low, max=high, description=description)
+        model.parameter(
+            symbol, float(given), unit, name=name, min=low, max=high, nominal=nominal, description=description
+        )
         return symbol
 
     def state(self, part: str) -> sm.Expr:

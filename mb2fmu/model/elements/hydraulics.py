@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HydraulicCylinder", "Valve"]
 
+_LEAKAGE_MAGNITUDE = 1e-12  # m3/(s.Pa): a millilitre per second at 10 bar; none leaks unless a number is given
+
 
 @dataclass(frozen=True, kw_only=True)
 class Valve:
@@ -149,7 +151,10 @@ class HydraulicCylinder(NamedElement):
         bulk = self.parameter(model, "bulk_modulus", self.bulk_modulus, "Pa", "of the oil", low=0.0)
         dead = self.parameter(model, "dead_volume", self.dead_volume, "m3", "of each chamber and its line", low=0.0)
         stroke = self.parameter(model, "stroke", self.stroke, "m", "of the piston", low=0.0)
-        past = self.parameter(model, "leakage", self.leakage, "m3/(s.Pa)", "past the piston", low=0.0) * (a - b)
+        leakage = self.parameter(
+            model, "leakage", self.leakage, "m3/(s.Pa)", "past the piston", low=0.0, nominal=_LEAKAGE_MAGNITUDE
+        )
+        past = leakage * (a - b)
         flow_a, flow_b = self._flows(model, a, b)
         for part, inflow, volume, start in (
             ("pressure_a", flow_a - areas[0] * rate - past, dead + areas[0] * piston, self.pressures[0]),

@@ -70,6 +70,9 @@ def test_a_closed_cylinder_is_a_spring_of_oil():
     model.add(
         HydraulicCylinder("ram", on=(O, P), area=2e-3, rod_area=1e-3, stroke=0.5, retracted=0.7, dead_volume=1e-4)
     )
+    (leakage,) = (p for p in check_model(model).parameters if p.name == "ram.leakage")
+    assert leakage.value == 0.0
+    assert leakage.nominal == 1e-12, "an auditor would try a value of its unit, 1 m3/s at 1 Pa"
     f = rhs(model, method="tmt")
     step = np.diag([1e-7, 1e-7, 1.0, 1.0])
     A = np.column_stack([(f(0.0, f.x0 + d) - f(0.0, f.x0 - d)) / (2 * d.max()) for d in step])
