@@ -39,7 +39,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "flexible_robot_arm": "as rotating_blade; its sag is known in test_flexible_models",
     "flexible_slider_crank": "as turntable_ball and rotating_blade; its motion is known in test_slider_crank_test_set",
     "bowl": "as heavy_top and four_bar; its equations are known in test_formulations_agree",
-    "driven_crank": "as four_bar and turntable_ball; its equations are known in test_formulations_agree",
+    "driven_crank": "as four_bar and turntable_ball; its outputs are checked in test_independent_checks",
     "governor": "a stiff FMU is validated in test_right_models; its motion is known in test_models",
     "quadrotor_slung_load": "quaternions and inputs are validated in test_declared_constraints and double_pendulum",
     "steering_linkage": "as four_bar",
