@@ -74,6 +74,7 @@ def test_a_fmu_does_not_start_where_its_loop_cannot_close(exported):
     slave.freeInstance()
 
 
+@pytest.mark.repeats  # its motion by day in test_closed_loops; closed forms in mechanics/formulations
 def test_andrews_mechanism_has_one_freedom_and_moves_as_in_quadruple_precision():
     case = json.loads((CASES / "andrews.json").read_text())
     end = case["reference_t003_quad"]
