@@ -50,7 +50,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "turntable_ball": "as rolling_disc; its motion is known in test_known_equations, its bits in native/platforms",
     "triple_pendulum": "as double_pendulum; its equations are known in test_book_models",
     "excavator_arm": "as four_bar; its motion is known in test_models",
-    "msl_double_pendulum": "as double_pendulum; its motion is known in test_models",
+    "msl_double_pendulum": "as double_pendulum; the motion of msl_pendulum is known in test_models",
     "msl_pendulum": "as double_pendulum; its motion is known in test_models",
     "rigid_body": "as heavy_top; its motion is known in test_models",
     "rolling_sphere": "as rolling_disc; its motion is known in test_models",
@@ -71,7 +71,7 @@ OF_A_KIND_THAT_IS_PROVEN = {
     "compass_walker": "as bouncing_ball; its gait is known in test_compass_walker",
     "simplest_walker": "as bouncing_ball; its gait is known in test_simplest_walker",
     "slider_crank_clearance": "as woodpecker; its impacts are known in test_slider_crank_clearance",
-    "three_body_pendulum": "as double_pendulum; its numbers are known in test_known_equations",
+    "three_body_pendulum": "as double_pendulum; its numbers are known in test_published_tables",
     "two_rods": "as double_pendulum; its equations are known in test_known_equations",
     "woodpecker": "contacts with friction are validated in test_contact_friction; its cycle in test_woodpecker",
 }

@@ -373,8 +373,11 @@ SHOWN_ELSEWHERE = {
     "stick_slip_belt": "right_models prove a block that sticks on what moves; test_events has its faults",
 }
 """Representatives of other tests whose own FMU is proven each night only, with what holds its law by day."""
-DEAR = {"bicycle", "excavator_arm", "governor", "rolling_sphere", "snakeboard", "transmission"}
-"""A second and more each, for what four_bar and rolling_disc show; the governor is simulated in test_closed_loops."""
+DEAR = {
+    "bicycle", "excavator_arm", "governor", "msl_double_pendulum", "rolling_sphere", "snakeboard", "transmission",
+}  # fmt: skip
+"""A second and more each, for what four_bar, rolling_disc and msl_pendulum show; the governor is simulated in
+test_closed_loops."""
 OF_THE_FMU = {"bowl", "crank_slider", "driven_crank", "heavy_top", "steering_linkage", "turntable_ball"}
 """Only an FMU keeps their bounds, by night; others stand in test_known_equations by day."""
 
