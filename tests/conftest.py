@@ -145,7 +145,6 @@ def readings_that_are_kept(request: pytest.FixtureRequest, known_readings: dict[
 
 def pytest_collection_finish() -> None:
     """What is there before the tests, and stays, is no longer searched for cycles: hundreds of thousands of objects."""
-    gc.collect()
     gc.freeze()
     processor_time()
 

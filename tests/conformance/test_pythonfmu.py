@@ -171,6 +171,7 @@ built(*lowered(double_pendulum), Path(sys.argv[1]) / f"{sys.argv[2]}.fmu")
 """
 
 
+@pytest.mark.repeats  # by day of a native FMU, in unit/cli/test_cli; two builds are equal in fmu/package/test_pythonfmu
 def test_same_bytes_whatever_the_folder_the_hash_seed_and_the_day(units, tmp_path):
     root = HERE.parents[1]
     place = tmp_path / "another place"

@@ -75,6 +75,7 @@ def judge() -> Judge:
     return Judge(perturb=True)
 
 
+@pytest.mark.repeats  # as the balls below
 def test_right_fmu_passes_where_the_integrator_is_converged(
     build: FmuBuildResult, judge: Judge, tmp_path: Path
 ) -> None:

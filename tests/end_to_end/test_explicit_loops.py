@@ -10,13 +10,14 @@ import pytest
 from end_to_end.test_models import CASES, ROOT
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
+from representatives import by_night
 from scipy.integrate import solve_ivp
 
 from mb2fmu import pipeline
 from mb2fmu.compiler import evaluation
 
 
-@pytest.fixture(scope="module", params=["native", "python"])
+@pytest.fixture(scope="module", params=["native", *by_night("python")])
 def exported(request, tmp_path_factory):
     compiler = {"compiler": "cc"} if request.param == "native" else {}
     folder = tmp_path_factory.mktemp(request.param)
@@ -73,6 +74,7 @@ def test_a_fmu_does_not_start_where_its_loop_cannot_close(exported):
     slave.freeInstance()
 
 
+@pytest.mark.repeats  # its motion by day in test_closed_loops; closed forms in mechanics/formulations
 def test_andrews_mechanism_has_one_freedom_and_moves_as_in_quadruple_precision():
     case = json.loads((CASES / "andrews.json").read_text())
     end = case["reference_t003_quad"]

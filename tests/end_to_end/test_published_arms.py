@@ -65,6 +65,7 @@ def test_inertia_of_the_puma_is_the_papers(puma):
     )
 
 
+@pytest.mark.repeats  # by day a longer chain has those of Pinocchio
 def test_accelerations_of_the_chain_are_those_of_another_tool():
     """CasADi's graph of the articulated-body algorithm gives these for seven bodies."""
     definition = model.check_model(model.load(MODELS / "chain.py", {"n": 7}))

@@ -32,6 +32,7 @@ def test_the_model_shown_works(page: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(f(0.0, [0.3, 0.7], [0.2]), [0.7, -9.81 / 0.5 * np.sin(0.3) + 0.2 / 0.25], rtol=1e-13)
 
 
+@pytest.mark.repeats  # by day its motion, in test_pages_as_typed
 def test_the_model_shown_is_proven_for_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its default experiment leaves the torque at 0; the validation does not."""
     shorten_validations(monkeypatch, perturb=True)

@@ -5,8 +5,9 @@ import math
 import mpmath
 import numpy as np
 import sympy as sm
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from representatives import examples
 
 from mb2fmu.compiler.derivatives.forward_derivatives import differentiate_forward, form_jacobian
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
@@ -25,7 +26,7 @@ LEAVES = [t, x, y, r, p, s]
 SMOOTH = [sm.sin, sm.cos, sm.tanh, sm.atan, sm.asinh, sm.erf, lambda a: sm.exp(sm.sin(a)), lambda a: sm.sqrt(1 + a**2)]
 KINKED = [sm.Abs, lambda a: sm.Max(a, x), lambda a: sm.Min(a, y), lambda a: sm.Piecewise((a, x > y), (r, True))]
 values = st.floats(0.1, 2.0)
-some = settings(max_examples=20)
+some = examples(10)
 
 
 def _expressions(functions):

@@ -57,7 +57,7 @@ def _agree(kinds, tilted, seed, methods=("recursive-articulated", "recursive-com
             assert _same(one("accelerations", state), wanted, condition), one.equations.method
 
 
-@pytest.mark.parametrize("n", [15, pytest.param(100, marks=pytest.mark.repeats)])
+@pytest.mark.parametrize("n", [9, *(pytest.param(n, marks=pytest.mark.repeats) for n in (15, 100))])
 def test_long_chains(n):
     read = mechanism.read_mechanism(model.check_model(model.load(MODELS / "chain.py", {"n": n})))
     articulated, numeric = Evaluated(read, "recursive-articulated"), Numeric(read)

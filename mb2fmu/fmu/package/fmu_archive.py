@@ -29,7 +29,7 @@ _MIN_CHECKED_MEMBER_BYTES = 1 << 24
 def make_fmu_archive(tree: InMemoryFileTree) -> bytes:
     """Return the tree as the bytes of an archive; the same tree gives the same bytes."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in tree:
             member = zipfile.ZipInfo(path, _ZIP_TIME)
             member.compress_type = zipfile.ZIP_DEFLATED

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mb2fmu.errors import Fault, ModelError
-from mb2fmu.model import list_models, shipped_models_folder
+from mb2fmu.model import shipped_models_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +58,5 @@ class AgentServerFolder:
         Raises:
             ModelError: If it is outside of the folder.
         """
-        is_shipped = name in {model.name for model in list_models(shipped_models_folder())}
+        is_shipped = name in {model.stem for model in shipped_models_folder().glob("*.py")}
         return name if is_shipped and not (self.path / name).exists() else str(self.find_file(name))

@@ -98,7 +98,7 @@ def test_exported_functions_are_never_called_through_the_dynamic_linker(fmi: int
         assert not each.imports & each.exports
 
 
-@pytest.mark.parametrize("bound", [True, False])
+@pytest.mark.parametrize("bound", [pytest.param(True, marks=pytest.mark.repeats), False])
 def test_such_a_call_would_be_seen(bound: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = b"""
     __attribute__((visibility("default"), noinline)) int inner(int x) { return x * x + 1; }

@@ -137,6 +137,7 @@ def test_units_of_derivatives():
     assert derive_quotient_unit("degC", "s") == "K/s"
 
 
+@pytest.mark.repeats  # by day one with a stop, in studies/test_derivatives_with_events, by the same equations
 def test_a_closed_loop_is_differentiated_as_the_fmu_starts_it():
     """A longer crank closes elsewhere: the start moves, too. Differences are those of the FMU's own motion.
 

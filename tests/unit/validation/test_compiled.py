@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept_compilations import compile_files
 from mechanisms import cart_with_pathways, mechanism_of, random_states
+from representatives import examples
 
 import mb2fmu.validation.compiled
 from mb2fmu.errors import ToolError, ValidationError
@@ -86,7 +87,7 @@ def functions():
     return plain, compiled(one_freedom(sm.S.Zero, outputs=outputs))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(8)
 @given(value=st.floats(0.01, 0.99))
 def test_functions_have_sympys_values(functions, value):
     plain, numeric = functions

@@ -6,6 +6,7 @@ import ctypes as c
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,21 +14,19 @@ MAX_KILL_ROUNDS = 50
 """Most rounds of searching and killing: a process that starts others faster is not found."""
 
 
-def _map_parents() -> dict[int, int]:
-    """Return process → its parent, for all running processes, without zombies."""
-    parents = {}
-    for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
-        if entry.name.isdigit():
+def _list_processes() -> Iterator[tuple[int, bytes, int]]:
+    """Yield number, state and parent of each process: all of a system, for each FMU that is tried."""
+    for name in os.listdir("/proc") if os.path.exists("/proc/self/stat") else ():  # noqa: PTH110, PTH208  half the time
+        if name.isdigit():
             with suppress(OSError, IndexError, ValueError):
-                fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                if fields[0] not in {"Z", "X"}:
-                    parents[int(entry.name)] = int(fields[1])
-    return parents
+                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+                    state, parent = file.read().rpartition(b")")[2].split(maxsplit=2)[:2]
+                yield int(name), state, int(parent)
 
 
 def list_descendant_processes(ancestor: int) -> list[int]:
-    """Return all descendants of a process."""
-    parents = _map_parents()
+    """Return all descendants of a process, without zombies."""
+    parents = {process: parent for process, state, parent in _list_processes() if state not in {b"Z", b"X"}}
     descendants: list[int] = []
     pending_processes = [ancestor]
     while pending_processes:
@@ -61,12 +60,10 @@ def kill_process_session(session_leader: int) -> None:
 
 def _reap_orphans(excluded: int) -> None:
     """Collect ended orphans of this process, so that none stays as a zombie; not the first one."""
-    for entry in Path("/proc").iterdir() if Path("/proc/self/stat").exists() else ():
-        if entry.name.isdigit() and int(entry.name) != excluded:
-            with suppress(OSError, IndexError, ValueError):
-                fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                if fields[0] == "Z" and int(fields[1]) == os.getpid():
-                    os.waitpid(int(entry.name), os.WNOHANG)
+    for process, state, parent in _list_processes():
+        if process != excluded and state == b"Z" and parent == os.getpid():
+            with suppress(ChildProcessError):
+                os.waitpid(process, os.WNOHANG)
 
 
 def list_processes_with_token(token: str) -> list[int]:

@@ -48,11 +48,12 @@ def set_rounding_to_nearest() -> None:
 
 def _list_signal_handlers() -> Iterator[int]:
     """Yield the handler of each signal as an address, 0 for the default, 1 where it is ignored."""
+    libc = c.CDLL(None)
     for signal_number in sorted(signal.valid_signals()):
         if getattr(signal_number, "name", "") in _UNHANDLED_SIGNALS:
             continue
         action = _SignalAction()
-        c.CDLL(None).sigaction(int(signal_number), None, c.byref(action))
+        libc.sigaction(int(signal_number), None, c.byref(action))
         yield action.handler or 0
 
 

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from representatives import examples
 
 from mb2fmu.compiler.arithmetic.python_newton import NoSolutionError, OtherBranchError, newton
 
@@ -51,7 +52,7 @@ FAR = [
 
 
 @given(st.floats(-1.5, 1.5), st.lists(st.floats(0.65, 1.35), min_size=4, max_size=4))
-@settings(max_examples=60)
+@examples(15)
 def test_a_far_start_of_a_loop_keeps_its_assembly(moved, factors):
     """The determinant of the loop's equations is lb lc sin(y₂): its sign tells the two assemblies apart."""
     keeps_its_assembly((CRANK[0] + moved, *(a * b for a, b in zip(CRANK[1:], factors, strict=True))))

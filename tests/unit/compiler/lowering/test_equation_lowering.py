@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from representatives import examples
 
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.lowering import lower_equations_to_program
@@ -112,7 +113,7 @@ def _random(n, m, seed, *, reduced):
     return equations, M, f, A, b, gamma
 
 
-@settings(max_examples=40)
+@examples(10)
 @given(st.integers(1, 6), st.integers(0, 3), st.integers(0, 10**6), st.booleans())
 def test_constraints_reduced_both_ways_solve_the_saddle_point_system(free, m, seed, reduced):
     n = free + m

@@ -7,6 +7,7 @@ import pytest
 from compiled_c import SingularError
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from representatives import examples
 
 from mb2fmu.compiler.derivatives.derivative_entry_points import DIFFERENTIATED_ENTRIES
 from mb2fmu.compiler.evaluation.numpy_evaluator import make_evaluator
@@ -83,7 +84,7 @@ def check(program: ScalarProgram, compile_model, part: int) -> None:
             np.testing.assert_allclose(unit.call(entry, t, x, r, p), expected, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=5, phases=GENERATE)
+@settings(examples(3), phases=GENERATE)
 @given(steps=steps, part=st.sampled_from([3, 10, 3_000]))
 def test_random_programs(compile_model, steps: list[tuple[int, int, int, int]], part: int) -> None:
     check(build(steps), compile_model, part)

@@ -18,8 +18,9 @@ from mb2fmu.mechanics import formulations, mechanism
 
 MODELS = Path(__file__).parents[4] / "models"
 FAST = ("simple_pendulum", "double_pendulum", "two_rods")
-DAILY = {"chain", "muscle_arm"}
-"""Code that is printed as loops, curves; test_compiled_targets has the loop that Newton's method closes."""
+DAILY = {"muscle_arm"}
+"""Curves; test_c_loop_printing has code that is printed as loops, test_compiled_targets a loop that Newton's method
+closes."""
 PLAIN = ("rhs", "position", "velocity", "acceleration", "dependent_speeds", "accelerations")
 
 

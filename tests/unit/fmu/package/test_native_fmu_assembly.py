@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from fmpy.validation import validate_fmu
 from golden.handwritten import native_interface
-from representatives import by_night
 
 from mb2fmu.errors import PackageError
 from mb2fmu.fmu import emit_xml
@@ -63,7 +62,8 @@ def test_the_fmu_is_complete(fmi):
     assert core == assemble_native_fmu(*parts(fmi))
 
 
-@pytest.mark.parametrize("fmi", ["3", *by_night("2")])
+@pytest.mark.repeats  # by day they are asked in whole validations, in end_to_end/test_native_units and test_models
+@pytest.mark.parametrize("fmi", ["3", "2"])
 def test_checkers_have_nothing_to_say(fmi, tmp_path):
     page = b"<!DOCTYPE html><title>x</title>"
     unit = add_validation_report(assemble_native_fmu(*parts(fmi)), page, references(native_interface(fmi)))

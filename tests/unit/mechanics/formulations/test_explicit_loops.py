@@ -9,7 +9,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from hypothesis import given
 from hypothesis import strategies as st
-from representatives import marked
+from representatives import examples, marked
 
 from mb2fmu import Model, Parts, model, pipeline
 from mb2fmu.compiler import evaluation
@@ -227,6 +227,7 @@ def solved(name):
 
 
 @pytest.mark.parametrize("name", SHAPES)
+@examples(6)
 @given(st.floats(-0.5, 0.5), st.lists(st.floats(0.98, 1.02), min_size=6, max_size=6))
 def test_closed_forms_solve_their_rows(name, way, factors):
     """At other places and lengths, on the branch of the start. With lengths farther off the first need not close."""

@@ -33,6 +33,8 @@ def by_auto(name: str) -> Compared:
 
 BY_NIGHT = {
     "force_in_the_joint_that_closes_a_loop": "unknown forces by day along a velocity constraint, below",
+    "inertias_about_pivots": "against its own objects in test_independent_checks",
+    "loop_whose_rates_are_given_twice": "against its own objects in test_independent_checks",
     "rolling_disc_generalized_contact": "as the rolling disc of SymPy's examples",
     "spherical_planar": "both joints move as Pinocchio's in test_pinocchio",
     "wheels_on_an_axle": "as those of the tests below",

@@ -271,6 +271,7 @@ def test_bristles_stop_a_block_where_coulombs_law_does():
         assert x[:2] == pytest.approx(way * np.array([1.0, 0.5]) / np.sqrt(1.25), abs=presliding)
 
 
+@pytest.mark.repeats  # by day a robot's foot has the law of bristles in NumPy, in test_robot_link_contact
 def test_bristles_of_two_bodies_keep_momentum_and_coulombs_limit():
     """Upon a plane that a turning body carries; the law is that in NumPy."""
     model, N, (first, second) = touching.two_bodies()

@@ -143,6 +143,7 @@ def elbow(request):
     return e, arm(e), blows_by_hand(e, 2.5)
 
 
+@pytest.mark.repeats  # by day a rocker, in a loop
 def test_the_reference_strikes_the_elbow_as_by_hand(elbow):
     e, model, wanted = elbow
     reference = reference_of(model)

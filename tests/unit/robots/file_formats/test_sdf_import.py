@@ -97,7 +97,7 @@ def test_the_second_reading_notices_a_fault_of_the_first(
 
 
 def test_every_element_moves_as_the_twin_does_in_mujoco(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 200)
+    monkeypatch.setattr(source_acceleration_samples, "RANDOM_POINT_COUNT", 50)
     file, other = tmp_path / "robot.sdf", tmp_path / "twin.xml"
     file.write_text(ARM)
     other.write_text(twin())

@@ -119,6 +119,7 @@ def test_a_foot_sticks_and_slides_on_the_ground(tmp_path: Path) -> None:
     assert np.all(friction * np.array(sliding["foot.slip"])[slides] <= 0.0)
 
 
+@pytest.mark.repeats  # by day what was imported of it is what the file says; latches of points in elements/test_latch
 def test_a_latch_holds_a_point_in_the_world(tmp_path: Path) -> None:
     model = model_of(tmp_path, "latch")
     model.output_position("tip", model.mechanics.point("l3", TIP))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from representatives import by_night
 from unit.robots.joints.test_inverse_dynamics_setup import GEAR
 from unit.robots.outputs.test_joint_space_outputs import FLYING
 from unit.robots.robot_texts import ARM
@@ -28,7 +29,7 @@ def reactions(derivation: pipeline.DerivationResult, x: list[float]) -> tuple[di
     return {n: np.array([y[f"{n}.{word}"] for word in words]) for n in names}, list(f(0.0, x, r, p))
 
 
-@pytest.mark.parametrize("method", ["tmt", "recursive-composite"])
+@pytest.mark.parametrize("method", [*by_night("tmt"), "recursive-composite"])
 def test_they_are_pinocchios_forces(tmp_path: Path, method: str) -> None:
     """A rotor behind a gear, a joint that mimics, dampers: the drive's torque is in them, the rotor's is not."""
     path = tmp_path / "robot.urdf"

@@ -36,7 +36,8 @@ def matrix(found: dict[str, float], name: str, rows: int, columns: int) -> np.nd
 
 
 @pytest.mark.parametrize(
-    ("base", "method"), [("fixed", "tmt"), ("fixed", "recursive-composite"), ("floating", "recursive-articulated")]
+    ("base", "method"),
+    [*by_night(("fixed", "tmt")), ("fixed", "recursive-composite"), ("floating", "recursive-articulated")],
 )
 def test_all_are_pinocchios(tmp_path: Path, base: str, method: str) -> None:
     """A rotor behind a gear, a joint that mimics, dampers; a robot that flies."""

@@ -117,9 +117,11 @@ def test_a_mode_that_changes_late_on_both_sides_is_found(plant, law, monkeypatch
     ("condition", "part", "moved", "law"),
     [
         ("opening_condition", "open", ("t", -sm.Rational(1, 8)), "closed"),
-        ("closing_condition", "close", ("x", sm.Rational(1, 5)), "open"),
         # by a twentieth of a communication step
-        *by_night(("opening_condition", "open", ("t", -sm.Rational(1, 2000)), "closed")),
+        *by_night(
+            ("closing_condition", "close", ("x", sm.Rational(1, 5)), "open"),
+            ("opening_condition", "open", ("t", -sm.Rational(1, 2000)), "closed"),
+        ),
         ("closing_condition", "close", ("x", sm.Rational(1, 1000)), "open"),
     ],
 )

@@ -129,7 +129,7 @@ def _bouncing() -> Model:
     return model
 
 
-@pytest.mark.parametrize("make", [_swing, *by_night(_latched_loop), _bouncing])
+@pytest.mark.parametrize("make", [*by_night(_swing, _latched_loop), _bouncing])
 def test_right_outputs_pass_in_every_mode(make):
     assert max(max(ratios) for ratios in _list_errors(make()).values()) < 0.01
 

@@ -10,7 +10,7 @@ from dry_hinges import arm
 from event_models import dropped, particle, reference_of
 from hypothesis import given
 from hypothesis import strategies as st
-from representatives import by_night, marked
+from representatives import by_night, examples, marked
 from right_models import RIGHT
 
 from mb2fmu import Impact, Latch, Model, Parts, pre
@@ -308,6 +308,7 @@ def settled(request):
     return reference_of(request.param())
 
 
+@examples(8)
 @given(seed=st.integers(0, 100_000))
 def test_settling_agrees_at_random_states(settled, seed):
     found, wanted = settle_in_both(settled, seed)

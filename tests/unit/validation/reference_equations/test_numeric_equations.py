@@ -7,8 +7,9 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from event_models import reference_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from representatives import examples
 
 from mb2fmu import Impact, Model
 from mb2fmu.mechanics.equations.equations_of_motion import (
@@ -50,7 +51,7 @@ def constrained(M, f, A, b, gamma, rows=None):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(10)
 @given(seed=st.integers(0, 2**31), n=st.integers(2, 5), m=st.integers(1, 3))
 def test_constrained_accelerations_solve_the_kkt_system(seed, n, m):
     m = min(m, n - 1)
@@ -236,7 +237,7 @@ FUNCTIONS = [
 ]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(8)
 @given(value=st.floats(0.01, 0.99))
 def test_supported_functions_have_sympys_values(value):
     assert SUPPORTED_FUNCTIONS

@@ -220,6 +220,20 @@ def test_a_script_is_run_as_by_an_interpreter_of_its_own(pendulum_fmu, monkeypat
     assert both == [(1, "a b ü __main__\n", "no\n")] * 2
 
 
+def test_what_a_run_has_brought_is_freed_at_its_end_and_what_the_server_has_imported_is_not() -> None:
+    """An FMU hosted by Python may do harm there; the server's modules are the same in each run."""
+    script = (
+        "import os, sys, types\n"
+        "class Last:\n"
+        "    def __init__(self, text): self.text, self.write = text, os.write\n"
+        "    def __del__(self): self.write(1, self.text)\n"
+        "sys.modules['brought'] = types.ModuleType('brought')\n"
+        "sys.modules['brought'].held, sys.modules['fmpy'].held = Last(b'brought'), Last(b'imported')"
+    )
+    end = fmu_process_start.run_script_process(script, [], 30.0)
+    assert (end.returncode, end.stdout, end.stderr) == (0, "brought", "")
+
+
 def test_a_server_that_is_a_fork_runs_scripts_as_interpreters_and_ends_with_its_client() -> None:
     scripts = {
         "import sys; print(*sys.argv[1:], 'fmpy' in sys.modules)": (0, "a b True\n", []),
@@ -264,8 +278,11 @@ def test_objections_of_both_checkers_are_the_same_from_a_fork(pendulum_fmu, tmp_
     found = run_external_checkers(wrong, run_script=run_script)
     assert len(forked) == 2
     assert found == run_external_checkers(wrong)
+    errors = [f for f in found if f.severity == "error"]
+    assert {f.checker.split()[0] for f in errors} == {"fmpy", "fmutool"}
     for checker in ("fmpy", "fmutool"):
-        assert any("exit" in f.message for f in found if f.checker.startswith(checker))
+        assert any("exit" in f.message for f in errors if f.checker.startswith(checker))
+    assert not any(str(tmp_path) in f.message for f in errors)
 
 
 def test_signatures_of_fmpys_functions_are_formed_once(pendulum_fmu, tmp_path) -> None:

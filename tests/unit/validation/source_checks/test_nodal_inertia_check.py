@@ -38,6 +38,7 @@ def test_the_parts_have_the_inertia_of_the_nodes():
     assert check.points == 9
 
 
+@pytest.mark.repeats  # by day a pinned one, above
 def test_a_free_body_has_the_inertia_of_its_nodes():
     body = FlexibleBody("body", **random_arrays(4, n=2))
     model = free_body(body)
