@@ -262,14 +262,22 @@ def _constraint_force_faults(m: Mechanism, samples: list[RandomStateSample]) -> 
     speeds = np.array([units.typical(speed) for speed in m.declared.speeds])
     # The power at an auxiliary speed, whose unit nobody says: of a force, or of a torque in natural units.
     auxiliary = np.full(len(m.u_auxiliary), units.magnitude("m/s"))
-    columns, powers, other_powers = [], [], []
+    columns, powers, other_powers, is_linear = [], [], [], True
     for sample in samples:
         set_random_mechanism_state(numeric, sample, on_constraints=True)
         base = numeric.generalized_forces([0.0] * count)
         column = np.array([numeric.generalized_forces((size * unit).tolist()) - base for unit in np.eye(count)])
+        factors = np.linspace(1.3, 2.1, count)  # not 0 nor 1, which a square leaves as they are
+        together = numeric.generalized_forces((size * factors).tolist()) - base
+        is_linear &= bool(
+            np.all(np.abs(together - factors @ column) <= COMPARISON_TOLERANCE * np.max(np.abs(together)))
+        )
         columns.append(column / size)
         powers.append(np.abs(column) * np.concatenate([speeds, auxiliary]))
         other_powers.append(np.abs(base[:n]) * speeds)
+    if not is_linear:
+        problem = f"loads are not linear in the constraint forces {', '.join(map(str, m.constraint_forces))}"
+        return [Fault(problem, remedy="declare each force as it acts; compute what else depends on it as an output")]
     faults = []
     for i, symbol in enumerate(m.constraint_forces):
         force_power = max(float(np.max(force_powers[i])) for force_powers in powers)

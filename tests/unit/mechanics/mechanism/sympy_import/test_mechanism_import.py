@@ -305,6 +305,25 @@ def test_constraint_force_that_moves_the_mechanism_is_refused():
         mechanism_of(model)
 
 
+@pytest.mark.parametrize("further", [lambda fx, _: fx**2, lambda fx, fy: fx * fy], ids=["square", "product"])
+def test_loads_that_are_not_linear_in_constraint_forces_are_refused(further):
+    q, u, ax, ay, fx, fy = me.dynamicsymbols("q u ax ay fx fy")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, ax * N.x + ay * N.y)
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", A.x)
+    P.v2pt_theory(O, N, A)
+    kane = me.KanesMethod(N, [q], [u], [q.diff() - u], u_auxiliary=[ax, ay])
+    loads = [(O, fx * N.x + fy * N.y), (O, further(fx, fy) * N.x)]
+    kane.kanes_equations([me.Particle("p", P, sm.Symbol("m"))], loads)
+    model = model_of("Square", kane, [q], [u], m=1.0)
+    model.constraint_force(fx)
+    model.constraint_force(fy)
+    with pytest.raises(MechanismError, match="not linear in the constraint forces fx, fy"):
+        mechanism_of(model)
+
+
 def test_a_constraint_force_whose_auxiliary_speed_moves_no_point_is_asked_of_its_constraint():
     """A way that scripts have: the row plus an auxiliary speed, and the unknown force where the row holds a point."""
     x, y, u, v, ua, push = me.dynamicsymbols("x y u v ua push")
