@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mb2fmu.audit.external_checkers import check_with_fmpy
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.validation import ExperimentValues, run_external_checkers, simulate_fmu, validate
@@ -209,6 +210,15 @@ def test_fmutools_findings_are_read(pendulum_fmu, tmp_path):
     assert {f.checker.split()[0] for f in found} == {"fmpy", "fmutool"}
     assert any("exit" in f.message for f in found)
     assert not any(str(tmp_path) in f.message for f in found)
+
+
+@pytest.mark.parametrize("name", ["1q", "an angle", "der(der(q))", "q."])
+def test_fmpy_finds_names_that_no_grammar_has(pendulum_fmu, tmp_path, name):
+    wrong = changed(pendulum_fmu, tmp_path, one=('name="acceleration"', f'name="{name}"'))
+    found = [f.message for f in check_with_fmpy(wrong) if f.severity == "error"]
+    assert any(
+        message.startswith(f'"{name}" (line ') and "is not a legal variable name" in message for message in found
+    )
 
 
 def test_a_checker_that_hangs_is_given_up(pendulum_fmu):
