@@ -80,8 +80,9 @@ Exit codes:
 """
 
 
-_WAITING_PACKAGES = ("sympy.physics", "numpy.f2py", "numpy.testing")
-"""The units of the first no command uses; SciPy reads all names of NumPy, for whose sake it would import the others."""
+_WAITING_PACKAGES = ("sympy.physics", "numpy.f2py", "numpy.testing", "scipy.spatial")
+"""The units of the first no command uses; SciPy reads all names of NumPy, for whose sake it would import the next two;
+the last has rotations, which need neither its trees of points nor its hulls."""
 
 _COMMANDS_BY_SUFFIX = {
     ".fmu": ("simulate", "animate", "audit"),
