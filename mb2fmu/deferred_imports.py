@@ -1,6 +1,7 @@
 """Imports that wait: public names of a room until their first use, and packages that only some commands use.
 
-So do the units of SymPy: ``sympy.physics`` imports them before any module of it, and they take a third of S.
+So do the units of SymPy: ``sympy.physics`` imports them before any module of it, and they take a third of S. So do two
+packages of NumPy, because SciPy reads all names of NumPy as it is imported.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mb2fmu.analysis.operating_point_start import make_operating_point_start
-from mb2fmu.analysis.sensitivity_request import make_experiment_input_signals
+from mb2fmu.analysis.sensitivity_request import make_experiment_input_signals, make_scalar_input_signals
 from mb2fmu.compiler.arithmetic.python_newton import SingularMatrixError
 from mb2fmu.compiler.evaluation import make_evaluator
 from mb2fmu.compiler.program import count_operations
@@ -124,7 +124,7 @@ def _find_largest_magnitudes(
     evaluations = min(MAX_EVALUATIONS, MAX_OPERATIONS // max(1, count_operations(program, "rhs").total()))
     if evaluations < MIN_EVALUATIONS:
         return largest, False
-    f, signals = make_evaluator(program, "rhs"), make_experiment_input_signals(definition, start)
+    f, signals = make_evaluator(program, "rhs"), make_scalar_input_signals(definition, start)
     first = np.where(largest > AT_REST_RATIO * weights, np.minimum(largest, weights), weights)
     recorder = _StateMagnitudeRecorder(lambda t, x: f(t, x, signals(t), start.p), evaluations, largest)
     solver = DormandPrince(Tolerance(INTEGRATION_TOLERANCE, tuple((_ERROR_WEIGHT * first).tolist())))

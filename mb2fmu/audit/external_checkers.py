@@ -20,14 +20,30 @@ DEFAULT_TIME_LIMIT = 120.0
 Severity = Literal["error", "warning", "note"]
 
 _FMPY_SCRIPT = """
-import json, sys, zipfile
+import functools, json, sys, zipfile
+import lark
 from fmpy.validation import validate_fmu
+
+class TablesFirst:
+    def __init__(self, grammar, **options):
+        self.parse_as_requested = functools.cache(lambda: make_parser(grammar, **options).parse)
+        self.parse_by_tables = make_parser(grammar, **(options | {"parser": "lalr"})).parse
+
+    def parse(self, text):
+        try:
+            return self.parse_by_tables(text)
+        except lark.exceptions.LarkError:
+            return self.parse_as_requested()(text)
+
+make_parser, lark.Lark = lark.Lark, TablesFirst
 try:
     problems = validate_fmu(sys.argv[1])
 except zipfile.BadZipFile as error:
     problems = [str(error)]
 print(json.dumps(problems))
 """
+"""fmpy reads each variable's name by a grammar and Earley's method, some milliseconds each. What tables of the same
+grammar (LALR) accept is right; only what they do not accept is read as fmpy says, which also writes the message."""
 _FMUTOOL_SCRIPT = """
 import sys
 from fmu_manipulation_toolbox.cli.fmutool import fmutool

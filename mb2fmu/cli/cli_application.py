@@ -80,6 +80,10 @@ Exit codes:
 """
 
 
+_WAITING_PACKAGES = ("sympy.physics", "numpy.f2py", "numpy.testing", "scipy.spatial")
+"""The units of the first no command uses; SciPy reads all names of NumPy, for whose sake it would import the next two;
+the last has rotations, which need neither its trees of points nor its hulls."""
+
 _COMMANDS_BY_SUFFIX = {
     ".fmu": ("simulate", "animate", "audit"),
     **dict.fromkeys((".py", ".urdf", ".xml", ".sdf"), ("run", "simulate", "animate")),
@@ -148,7 +152,7 @@ def main(*, is_whole_process: bool) -> None:
     # SymPy's objects stay, and each look for cycles goes through some 100,000: with 50,000 it is 2 % of a run.
     gc.set_threshold(500_000, 20, 20)
     atexit.register(_freeze_objects_at_exit)
-    sys.meta_path.insert(0, DeferredPackageFinder("sympy.physics"))  # whose units no command uses
+    sys.meta_path[:0] = map(DeferredPackageFinder, _WAITING_PACKAGES)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show θ or → still shows the rest

@@ -72,8 +72,8 @@ def extract_repeated_subexpressions(
     return named, [written[expression] for expression in expressions]
 
 
-def rename_symbols(expressions: Sequence[sm.Expr], names: Mapping[sm.Symbol, sm.Symbol]) -> list[sm.Expr]:
-    """Return expressions in other symbols, which are not in them; terms and factors stay where they are.
+def rename_symbols(expressions: Sequence[sm.Expr], names: Mapping[sm.Basic, sm.Expr]) -> list[sm.Expr]:
+    """Return expressions in other symbols, which are not in them, also for functions; terms and factors stay in place.
 
     ``xreplace`` forms each sum and product anew, and SymPy asks again what it knew of them.
     """

@@ -444,7 +444,8 @@ def _paint_box(canvas: _PictureCanvas, solid: DrawnSolid, centre: Floats, R: Flo
         if normal @ canvas.view_direction > 1e-9 * np.linalg.norm(normal):
             points = canvas.flat(square)
             outline = (("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2))))
-            pieces.append(_PaintedPath(outline, _format_fill(solid, _face_brightness(canvas, normal))))
+            brightness = float(_face_brightness(canvas, normal[None])[0])
+            pieces.append(_PaintedPath(outline, _format_fill(solid, brightness)))
     hull = box_hull(centre, R, np.array(solid.sizes))
     canvas.add(float(centre @ canvas.view_direction), pieces, canvas.flat(corners), hull)
 
@@ -457,12 +458,11 @@ def _paint_mesh(
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     seen = np.flatnonzero(normals @ canvas.view_direction > 0)
     seen = seen[np.argsort(corners[seen].mean(axis=1) @ canvas.view_direction, kind="stable")]
-    pieces = []
-    for k in seen:
-        points = canvas.flat(corners[k])
-        color = _scale_brightness(solid.color, _face_brightness(canvas, normals[k]))
+    brightness = _face_brightness(canvas, normals[seen])
+    end, pieces = np.zeros((0, 2)), []
+    for points, color in zip(canvas.flat(corners[seen]), _scale_brightness(solid.color, brightness), strict=True):
         paint = f'fill="{color}" stroke="{color}" stroke-width=".4" fill-opacity="{solid.opacity:g}"'
-        pieces.append(_PaintedPath((("M", points[:1]), ("L", points[1:]), ("Z", np.zeros((0, 2)))), paint))
+        pieces.append(_PaintedPath((("M", points[:1]), ("L", points[1:]), ("Z", end)), paint))
     canvas.add(float(centre @ canvas.view_direction), pieces, canvas.flat(vertices), point_cloud_hull(vertices))
 
 
@@ -517,24 +517,25 @@ def _paint_arrow(canvas: _PictureCanvas, arrow: DrawnArrow, poses: PoseSeries, r
     canvas.add(np.inf, pieces, np.array([a, b]))
 
 
-def _face_brightness(canvas: _PictureCanvas, normal: Floats) -> float:
-    """Return the brightness of a face, 0.55 to 1, by the light that comes from the viewer's side."""
-    n = normal / np.linalg.norm(normal)
-    seen = np.array([n @ canvas.right, n @ canvas.up, n @ canvas.view_direction])
-    return 0.55 + 0.45 * max(0.0, float(seen @ _LIGHT_DIRECTION))
+def _face_brightness(canvas: _PictureCanvas, normals: Floats) -> Floats:
+    """Return the brightness of faces, 0.55 to 1, by the light that comes from the viewer's side, shape (n,)."""
+    n = normals / np.linalg.norm(normals, axis=1)[:, None]
+    seen = np.stack([n @ canvas.right, n @ canvas.up, n @ canvas.view_direction], axis=1)
+    return np.asarray(0.55 + 0.45 * np.maximum(0.0, seen @ _LIGHT_DIRECTION))
 
 
 def _format_fill(solid: DrawnSolid, brightness: float) -> str:
     """Return the paint of a filled shape: colour, edge and opacity."""
     see_through = "" if solid.opacity >= 1 else f' fill-opacity="{solid.opacity:g}" stroke-opacity="{solid.opacity:g}"'
-    edge = _scale_brightness(solid.color, 0.55)
-    return f'fill="{_scale_brightness(solid.color, brightness)}" stroke="{edge}" stroke-width="1"{see_through}'
+    color, edge = _scale_brightness(solid.color, np.array([brightness, 0.55]))
+    return f'fill="{color}" stroke="{edge}" stroke-width="1"{see_through}'
 
 
-def _scale_brightness(color: str, brightness: float) -> str:
-    """Return a colour made darker (below 1) or lighter."""
-    parts = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{min(255, round(part * brightness)):02x}" for part in parts)
+def _scale_brightness(color: str, brightness: Floats) -> list[str]:
+    """Return a colour made darker (below 1) or lighter, once for each brightness."""
+    parts = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
+    scaled = np.minimum(255, np.rint(brightness[:, None] * parts)).astype(int)
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in scaled.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,9 +546,13 @@ class _PictureScale:
     left: float
     top: float
 
-    def place(self, point: Floats) -> str:
-        x, y = (point[0] - self.left) * self.factor, (self.top - point[1]) * self.factor
-        return f"{_format_coordinate(x)} {_format_coordinate(y)}"
+    def place(self, points: Floats) -> str:
+        """Return the places of points, shape (n, 2)."""
+        factor, left, top = self.factor, self.left, self.top  # most paths have three points: floats are faster
+        return " ".join(
+            f"{_format_coordinate((x - left) * factor)} {_format_coordinate((top - y) * factor)}"
+            for x, y in points.tolist()
+        )
 
 
 def _format_coordinate(value: float) -> str:
@@ -618,7 +623,7 @@ def _format_svg_path(piece: _PaintedPath, scale: _PictureScale) -> str:
     """Return a piece as an SVG ellipse or path."""
     letter, numbers = piece.commands[0]
     if letter == "E":
-        x, y = scale.place(numbers[0]).split()
+        x, y = scale.place(numbers[:1]).split()
         half = [_format_coordinate(max(float(h) * scale.factor, 0.3)) for h in numbers[1]]
         angle = -float(numbers[2, 0])
         turn = f' transform="rotate({_format_coordinate(angle)} {x} {y})"' if half[0] != half[1] else ""
@@ -628,10 +633,10 @@ def _format_svg_path(piece: _PaintedPath, scale: _PictureScale) -> str:
         if letter == "A":
             half = [_format_coordinate(float(h) * scale.factor) for h in numbers[0]]
             text.append(
-                f"A{half[0]} {half[1]} {_format_coordinate(-float(numbers[1, 0]))} 0 0 {scale.place(numbers[2])}"
+                f"A{half[0]} {half[1]} {_format_coordinate(-float(numbers[1, 0]))} 0 0 {scale.place(numbers[2:3])}"
             )
         else:
-            text.append(letter + " ".join(scale.place(point) for point in numbers))
+            text.append(letter + scale.place(numbers))
     return f'<path d="{"".join(text)}" {piece.paint}/>'
 
 

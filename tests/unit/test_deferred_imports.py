@@ -105,3 +105,23 @@ def test_a_deferred_package_is_complete_once_its_names_are_read() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_scipy_is_imported_without_packages_that_wait() -> None:
+    """It reads all names of NumPy, and two packages take half of its time; whoever uses them gets them."""
+    code = (
+        "import sys\n"
+        "from mb2fmu.deferred_imports import DeferredPackageFinder\n"
+        "sys.meta_path[:0] = map(DeferredPackageFinder, ('numpy.f2py', 'numpy.testing', 'scipy.spatial'))\n"
+        "import numpy, scipy.linalg\n"
+        "assert not {'numpy.f2py.crackfortran', 'numpy.testing._private.utils'} & set(sys.modules)\n"
+        "numpy.testing.assert_allclose(scipy.linalg.null_space([[1.0, 0.0]]), [[0.0], [1.0]])\n"
+        "assert callable(numpy.f2py.run_main)\n"
+        "from scipy.spatial.transform import Rotation\n"
+        "assert Rotation.identity().magnitude() == 0.0\n"
+        "assert 'scipy.spatial._qhull' not in sys.modules\n"
+        "from scipy.spatial import ConvexHull\n"
+        "assert len(ConvexHull([[0, 0], [1, 0], [0, 1]]).vertices) == 3\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
     from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
-    from mb2fmu.mechanics.equations.theory_quantities import TheoryQuantities
     from mb2fmu.mechanics.mechanism import Mechanism
     from mb2fmu.report import ValidationFigures
+    from mb2fmu.report.equation_display.theory_quantity_html import TheoryQuantityHtmlWriter
     from mb2fmu.report.pages.report_page_records import TheorySectionContent
     from mb2fmu.visualization import Drawing, PlotSignals, Scene
 
@@ -56,30 +56,30 @@ def render_fmu_description(built: FmuBuildResult) -> bytes:
     )
 
 
-def _form_kane_quantities(mechanism: Mechanism) -> TheoryQuantities:
-    """Return Kane's quantities as they stand in a page."""
+def _make_kane_quantity_writer(mechanism: Mechanism) -> TheoryQuantityHtmlWriter:
+    """Return what writes Kane's quantities as they stand in a page."""
     from mb2fmu.mechanics.formulations.kane_tmt_lagrange_theory_quantities import form_theory_quantities
+    from mb2fmu.report.equation_display.theory_quantity_html import TheoryQuantityHtmlWriter
 
-    return form_theory_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False)
+    return TheoryQuantityHtmlWriter(form_theory_quantities(mechanism, KANE_QUANTITY_KINDS, contracted=False))
 
 
 def form_graph_and_theory_content(
     mechanism: Mechanism,
     *,
     limited: bool,
-    form_quantities: Callable[[Mechanism], TheoryQuantities] = _form_kane_quantities,
+    make_writer: Callable[[Mechanism], TheoryQuantityHtmlWriter] = _make_kane_quantity_writer,
 ) -> TheorySectionContent:
     """Return graph and Kane's quantities of a mechanism, as a page shows them.
 
     Args:
         mechanism: As read.
         limited: The page has to be small: long expressions and long lists are counted only.
-        form_quantities: Forms them, or knows them already.
+        make_writer: Forms these quantities, or has them already.
     """
     from mb2fmu.mechanics.mechanism.symbolic.mechanism_graph import build_mechanism_graph
     from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS
     from mb2fmu.report.equation_display.mechanism_graph_picture import draw_mechanism_graph
-    from mb2fmu.report.equation_display.theory_quantity_html import form_theory_quantity_blocks
     from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
     from mb2fmu.report.pages.report_page_records import TheorySectionContent
 
@@ -92,9 +92,8 @@ def form_graph_and_theory_content(
     many = len(mechanism.bodies) > MAX_UNFOLDED_GRAPH_BODIES
     if len(mechanism.bodies) * len(mechanism.u) > MAX_PARTIAL_VELOCITIES:
         return TheorySectionContent(drawn, many, (), f"They are too many to be read here; {command} writes them.")
-    quantities = form_quantities(mechanism)
-    blocks = form_theory_quantity_blocks(
-        quantities, 0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
+    blocks = make_writer(mechanism).form_blocks(
+        0 if limited else MAX_FOLDED_CHARACTERS, MAX_QUANTITY_LINES_IN_FMU if limited else None
     )
     text = f"Components are in the inertial frame; F of each load, F* of each body. {command} contracts them, too."
     return TheorySectionContent(drawn, many, tuple(blocks), text)
@@ -146,9 +145,9 @@ class SharedReportPageContent:
         return ValidationFigures(validated.definition, self.equations, validated.result, self.motion)
 
     @cached_property
-    def kane_quantities(self) -> TheoryQuantities:
-        """Kane's quantities."""
-        return _form_kane_quantities(self._validated.mechanism)
+    def kane_quantity_writer(self) -> TheoryQuantityHtmlWriter:
+        """What writes Kane's quantities."""
+        return _make_kane_quantity_writer(self._validated.mechanism)
 
 
 def add_validation_page_to_fmu(
@@ -283,7 +282,7 @@ def _render_report(
         limit=limit,
         figures=content.figures,
         theory=form_graph_and_theory_content(
-            validated.mechanism, limited=limit is not None, form_quantities=lambda _: content.kane_quantities
+            validated.mechanism, limited=limit is not None, make_writer=lambda _: content.kane_quantity_writer
         ),
     )
 

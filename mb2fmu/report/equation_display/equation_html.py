@@ -83,48 +83,39 @@ class ExpressionOperationCounter:
 def form_equation_blocks(
     equations: EquationsOfMotion, room: int = MAX_FOLDED_CHARACTERS
 ) -> tuple[EquationHtmlBlock, ...]:
-    """Return the parts of the equations of motion: the most important first, their intermediates last.
-
-    Args:
-        equations: Of the FMU.
-        room: Characters that folded lines may take in all; what goes beyond is counted in a note.
-    """
-    writer = _EquationListWriter(equations, room)
-    blocks = [
-        writer.kinematics(),
-        writer.constraints(),
-        writer.dynamics(),
-        writer.links(),
-        writer.auxiliary_state_derivatives(),
-        writer.energies(),
-        writer.calculated_parameters(),
-        writer.intermediates(),
-    ]
-    return tuple(block for block in blocks if block.lines or block.note)
+    """Return :meth:`EquationHtmlWriter.form_blocks` of equations that are shown once."""
+    return EquationHtmlWriter(equations).form_blocks(room)
 
 
 class FormulaLinePrinter:
     """Prints ``left = right`` line by line; long expressions unfold, as far as there is room.
 
+    What was printed before is not printed again: pages in an FMU and beside it differ in room only.
+
     Args:
-        room: Characters that folded formulas may take in all.
         names: MathML of symbols that are not printed by their names.
+
+    Attributes:
+        room: Characters that folded formulas may take in all.
     """
 
-    def __init__(self, room: int, names: Mapping[Any, str]) -> None:
-        self.room = room
+    def __init__(self, names: Mapping[Any, str]) -> None:
+        self.room = 0
         self.count = ExpressionOperationCounter()
         self.print = MathMLPrinter(dict(names))
+        self._lines: dict[tuple[str, Any], Markup] = {}
 
     def line(self, left: str, right: Any) -> Markup:
         """Return ``left = right``; a long sum is split where narrow pages and screens may break the line."""
         operations = self.count.of(right)
         if operations > MAX_WRITTEN_OPERATIONS:
             return self._long(left, right, operations)
-        whole = self.print.expression(right)
-        if estimate_formula_width(whole) <= MAX_INLINE_WIDTH:
-            return format_inline_formulas([f"{left}<mo>=</mo>{whole}"])
-        return format_inline_formulas([f"{left}<mo>=</mo>", *self.print.pieces(right, MAX_PIECE_WIDTH)])
+        if (left, right) not in self._lines:
+            whole = self.print.expression(right)
+            is_short = estimate_formula_width(whole) <= MAX_INLINE_WIDTH
+            pieces = [whole] if is_short else ["", *self.print.pieces(right, MAX_PIECE_WIDTH)]
+            self._lines[left, right] = format_inline_formulas([f"{left}<mo>=</mo>{pieces[0]}", *pieces[1:]])
+        return self._lines[left, right]
 
     def _long(self, left: str, right: Any, operations: int) -> Markup:
         """Return ``left = an expression of … operations``, unfolded on demand if there is room for it."""
@@ -148,11 +139,36 @@ class FormulaLinePrinter:
         return format_inline_formulas([*unknowns, size])
 
 
-class _EquationListWriter(FormulaLinePrinter):
-    def __init__(self, equations: EquationsOfMotion, room: int) -> None:
+class EquationHtmlWriter(FormulaLinePrinter):
+    """Writes equations of motion.
+
+    Args:
+        equations: Of the FMU.
+    """
+
+    def __init__(self, equations: EquationsOfMotion) -> None:
         self.equations = equations
         pairs = zip(equations.u, equations.u_dot, strict=True)
-        super().__init__(room, {derivative: _dotted_symbol(speed) for speed, derivative in pairs})
+        super().__init__({derivative: _dotted_symbol(speed) for speed, derivative in pairs})
+
+    def form_blocks(self, room: int) -> tuple[EquationHtmlBlock, ...]:
+        """Return the parts of the equations of motion: the most important first, their intermediates last.
+
+        Args:
+            room: Characters that folded lines may take in all; what goes beyond is counted in a note.
+        """
+        self.room = room
+        blocks = [
+            self.kinematics(),
+            self.constraints(),
+            self.dynamics(),
+            self.links(),
+            self.auxiliary_state_derivatives(),
+            self.energies(),
+            self.calculated_parameters(),
+            self.intermediates(),
+        ]
+        return tuple(block for block in blocks if block.lines or block.note)
 
     def kinematics(self) -> EquationHtmlBlock:
         """Return q' in terms of q and u."""

@@ -37,29 +37,29 @@ _LETTER_MATHML = {
 """How each letter is written."""
 
 
-def form_theory_quantity_blocks(
-    quantities: TheoryQuantities, room: int = MAX_FOLDED_CHARACTERS, most: int | None = None
-) -> list[EquationHtmlBlock]:
-    """Return one block per kind, and one for named intermediates.
+class TheoryQuantityHtmlWriter(FormulaLinePrinter):
+    """Writes quantities of the theory.
 
     Args:
         quantities: What is shown.
-        room: Characters that folded expressions may take in all.
-        most: Lines of a block; what is more is counted. None: all.
     """
-    return _TheoryQuantityHtmlWriter(quantities, room, most).all()
 
-
-class _TheoryQuantityHtmlWriter(FormulaLinePrinter):
-    def __init__(self, quantities: TheoryQuantities, room: int, most: int | None) -> None:
+    def __init__(self, quantities: TheoryQuantities) -> None:
         names = {
             rate: format_mathml_identifier(str(of.name), dots=times) for rate, (of, times) in quantities.rates.items()
         }
-        super().__init__(room, names)
-        self._quantities, self._most = quantities, most
+        super().__init__(names)
+        self._quantities = quantities
+        self._most: int | None = None
 
-    def all(self) -> list[EquationHtmlBlock]:
-        """Return all blocks in the order requested, intermediates last."""
+    def form_blocks(self, room: int, most: int | None) -> list[EquationHtmlBlock]:
+        """Return one block per kind in the order requested, and one for named intermediates last.
+
+        Args:
+            room: Characters that folded expressions may take in all.
+            most: Lines of a block; what is more is counted. None: all.
+        """
+        self.room, self._most = room, most
         blocks = [self._section(section) for section in self._quantities.sections]
         items = self._quantities.intermediates
         return [*blocks, self._block("With", items, self._intermediate, "")] if items else blocks
@@ -103,7 +103,7 @@ class _TheoryQuantityHtmlWriter(FormulaLinePrinter):
 def _render_quantities_html(quantities: TheoryQuantities) -> str:
     """Return a section per kind, to be unfolded; the first one is open."""
     parts = []
-    for number, block in enumerate(form_theory_quantity_blocks(quantities)):
+    for number, block in enumerate(TheoryQuantityHtmlWriter(quantities).form_blocks(MAX_FOLDED_CHARACTERS, None)):
         lines = "".join(f"<div style='margin:.3em 0;overflow-x:auto'>{line}</div>" for line in block.lines)
         note = f"<p>{escape(block.note)}</p>" if block.note else ""
         state = " open" if number == 0 else ""

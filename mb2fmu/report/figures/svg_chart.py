@@ -79,6 +79,8 @@ def decimate_signal(t: Samples, y: Samples, columns: int) -> Indices:
         return finite
     column = _pixel_columns(t[finite], float(t[0]), float(t[-1]), columns)
     first = np.flatnonzero(np.diff(column, prepend=-1))
+    if first.size == column.size:
+        return finite
     last = np.append(first[1:], column.size) - 1
     lowest = _find_first_extremes(y[finite], np.minimum.reduceat(y[finite], first), first)
     highest = _find_first_extremes(y[finite], np.maximum.reduceat(y[finite], first), first)

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from mb2fmu.fmu.interface.fmu_interface import FmuInterface
 from mb2fmu.mechanics.equations.equations_of_motion import EquationsOfMotion
 from mb2fmu.model.declarations.declared_content_and_experiment import DeclaredModelContent
-from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, form_equation_blocks
+from mb2fmu.report.equation_display.equation_html import MAX_FOLDED_CHARACTERS, EquationHtmlWriter
 from mb2fmu.report.figures.supplied_model_picture import embed_supplied_model_picture
 from mb2fmu.report.number_format import format_short_number
 from mb2fmu.report.pages.page_rendering import render_page_template
@@ -64,6 +64,7 @@ class ValidationFigures:
         self.motion, self._result = motion, result
         self._units = {record.name: record.unit for record in definition.inputs}
         self._texts = description.list_variable_descriptions(definition, equations)
+        self.equations = EquationHtmlWriter(equations)
 
     @cached_property
     def groups(self) -> tuple[ReportFigureGroup, ...]:
@@ -203,7 +204,7 @@ def _form_report_page(
         balances=figures.balances,
         reference=validation_sections.describe_reference_balances(result),
         checks=validation_sections.list_external_checker_rows(result),
-        equations=form_equation_blocks(equations, MAX_FOLDED_CHARACTERS if folded else 0),
+        equations=figures.equations.form_blocks(MAX_FOLDED_CHARACTERS if folded else 0),
         equations_text=description.describe_equations(equations, interface),
         variables=description.list_variable_rows(interface, definition)
         if interface

@@ -124,9 +124,9 @@ class CExpressionWriter:
             return self._format_power(*expression.args)
         else:
             text = self._format_function(expression)
-        return self._name_constant(expression, text)
+        return self.name_constant(expression, text)
 
-    def _name_constant(self, key: Any, text: str) -> str:
+    def name_constant(self, key: Any, text: str) -> str:
         """Add a constant with this text and return its name."""
         name = f"c{len(self.lines)}"
         self.lines.append(f"const double {name} = {text};")
@@ -148,7 +148,7 @@ class CExpressionWriter:
         if len(factors) == 1:
             return self.write_atom(factors[0])
         known_name = self._names.get(factors)
-        return known_name if known_name is not None else self._name_constant(factors, self._format_product(factors))
+        return known_name if known_name is not None else self.name_constant(factors, self._format_product(factors))
 
     def _format_product(self, factors: tuple[sm.Expr, ...]) -> str:
         """Return a product in C; negative powers become one division."""
@@ -175,7 +175,7 @@ class CExpressionWriter:
             return self.write_atom(base)
         key = ("power", base, exponent)
         known_name = self._names.get(key)
-        return known_name if known_name is not None else self._name_constant(key, self._power_text(base, exponent))
+        return known_name if known_name is not None else self.name_constant(key, self._power_text(base, exponent))
 
     def _power_text(self, base: sm.Expr, exponent: sm.Expr) -> str:
         """Return a power in C: small whole ones as products, ½ as sqrt, negative ones as 1/x, else pow."""

@@ -85,7 +85,7 @@ class EquationsStruct(ctypes.Structure):
         *_list_c_integer_fields("n_q n_u n_z n_r n_p n_y n_phi m rows n_independent size u_dot multipliers largest"),
         *_list_c_pointer_fields("independent dependent typical"),
         *[(name, EvaluationPlanStruct) for name in PLAN_NAMES],
-        *_list_c_pointer_fields("mechanism"),
+        *_list_c_pointer_fields("mechanism unrolled"),
         *_list_c_integer_fields("singular"),
         *_list_c_pointer_fields("memory v results rates numbers a b vector"),
         ("constraints_turned", _OrthogonalFactorsStruct),

@@ -39,6 +39,7 @@ from mb2fmu.validation.compiled.mass_matrix_column_structure import (
     MassMatrixColumnStructure,
     ResultantLocation,
 )
+from mb2fmu.validation.compiled.unrolled_motion_equations import is_worth_unrolling, write_unrolled_equations
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KINEMATIC_QUANTITY_KINDS, KinematicQuantity
 
 IndexArray = npt.NDArray[np.int64]
@@ -197,6 +198,10 @@ class CompiledCheckTables:
     Args:
         mechanism: With bodies.
         tables: Lookup tables that were printed before; those that are met are added.
+
+    Attributes:
+        values: Expressions of the tables.
+        unrolled_text: Source of the mechanism's equations without tables; empty where that is not worth it.
     """
 
     def __init__(self, mechanism: Mechanism, tables: LookupTableDefinitions) -> None:
@@ -227,6 +232,11 @@ class CompiledCheckTables:
         self._first_terms = [*itertools.accumulate(map(len, terms_of_points), initial=0)]
         self._motion = self.values.write(self._expressions_of_motion())
         self._load_groups = self.values.write([*self._expressions_of_loads(), *m.potential_forces, *m.z_dot])
+        self.unrolled_text = (
+            write_unrolled_equations(m, self._frames, self._places, self._moving, tables)
+            if is_worth_unrolling(m)
+            else ""
+        )
 
     def structure(
         self, library: ctypes.CDLL, quantities: Sequence[KinematicQuantity], first: int

@@ -22,6 +22,7 @@ from mb2fmu.validation.compiled import c_structures
 from mb2fmu.validation.compiled.c_expressions import C_PRELUDE, CExpressionWriter, LookupTableDefinitions
 from mb2fmu.validation.compiled.c_structures import array_address
 from mb2fmu.validation.compiled.compiled_check_tables import CompiledCheckTables
+from mb2fmu.validation.compiled.unrolled_motion_equations import UNROLLED_FUNCTION_NAME
 from mb2fmu.validation.evaluation_plans.expression_evaluation_plan import EvaluationPlan, EvaluationPlanStep
 from mb2fmu.validation.evaluation_plans.kinematic_quantities import KinematicQuantity
 
@@ -231,7 +232,7 @@ class CompiledEquations:
             code.add(name, plan)
         tables = CompiledCheckTables(mechanism, shared) if mechanism else None
         texts = [C_PRELUDE, *(text for _, text in shared.values()), code.text()]
-        texts += [tables.values.text()] if tables else []
+        texts += [tables.values.text(), tables.unrolled_text] if tables else []
         self._library = compile_equations_runtime()
         expressions_library = compile_library({"expressions.c": "\n".join(texts).encode()}, "expressions")
         self._independent = np.array([*independent], dtype=np.int64)
@@ -249,6 +250,9 @@ class CompiledEquations:
         bodies = tables.structure(expressions_library, quantities, sizes.seen) if tables else None
         if bodies:
             e.mechanism = ctypes.addressof(bodies)
+        if tables and tables.unrolled_text:
+            function = getattr(expressions_library, UNROLLED_FUNCTION_NAME)
+            e.unrolled = ctypes.cast(function, ctypes.c_void_p).value
         self._code = code
         self._sizes = sizes
         self.n_x = sizes.n_q + len(self._independent) + sizes.n_z

@@ -19,6 +19,7 @@ from mb2fmu.model.expression_traversal import (
     iterate_distinct_subexpressions,
     lambdify_with_shared_parts,
     list_free_symbols,
+    rename_symbols,
 )
 from mb2fmu.model.numpy_lambdify import NUMPY_FUNCTIONS
 from mb2fmu.model.supported_functions import LookupTableDerivative
@@ -151,6 +152,8 @@ class SympySourceSymbolSlots:
         expression = sm.sympify(expression)
         if expression.is_Number:
             return expression
+        if self._has_stand_ins_only(expression):
+            return rename_symbols([expression], self._replacements)[0]
         plain = replace_symbols(expression, self._replacements)
         untranslated = _list_functions_of_time(plain)
         if any(isinstance(part, sm.Derivative) for part in untranslated):
@@ -162,6 +165,16 @@ class SympySourceSymbolSlots:
         for symbol in unknown:
             self._replacements.setdefault(symbol, sm.Float(0.7 + 0.01 * (len(self._replacements) % 41)))
         return replace_symbols(plain, {symbol: self._replacements[symbol] for symbol in unknown}) if unknown else plain
+
+    def _has_stand_ins_only(self, expression: sm.Expr) -> bool:
+        """Return whether a symbol stands in for each symbol and function of time: then no sum or product changes."""
+        for part in iterate_distinct_subexpressions([expression]):
+            stand_in = self._replacements.get(part)
+            if stand_in is None and isinstance(part, sm.Symbol | AppliedUndef | sm.Derivative):
+                return False
+            if stand_in is not None and not stand_in.is_Symbol:
+                return False
+        return True
 
 
 def _list_functions_of_time(expression: sm.Expr) -> list[sm.Basic]:

@@ -344,6 +344,12 @@ static void find_motion(struct mechanism *s)
     find_inertias(s);
 }
 
+void mechanism_move(struct mechanism *s, const double v[])
+{
+    set(s, v);
+    find_motion(s);
+}
+
 /* What acts on points and frames, and its power; then less what accelerates the bodies at u' = 0. */
 static void find_loads(struct mechanism *s)
 {

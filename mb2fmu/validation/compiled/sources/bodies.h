@@ -244,6 +244,9 @@ void mechanism_end(struct mechanism *s);
 /* Takes the state from the slots v and writes A row by row, then b. */
 void mechanism_rates(struct mechanism *s, const double v[], double rates[]);
 
+/* Takes the state from the slots v, and finds how everything moves at u' = 0. */
+void mechanism_move(struct mechanism *s, const double v[]);
+
 /* Writes q', M row by row, f and gamma; ``again``: speeds in v are others than mechanism_rates had. */
 void mechanism_dynamics(struct mechanism *s, const double v[], int again, double numbers[]);
 

@@ -60,7 +60,7 @@ static int64_t distribute(struct equations *e, double *memory)
     e->v = take(memory, &used, e->size + 1);
     e->results = take(memory, &used, e->largest + 1);
     e->rates = take(memory, &used, e->m * n + e->m + 1);
-    e->numbers = take(memory, &used, e->n_q + e->rows * n + e->rows + e->m + 1);
+    e->numbers = take(memory, &used, e->n_q + e->rows * n + e->rows + e->m + e->n_z + 1);
     e->a = take(memory, &used, widest * widest + 1);
     e->b = take(memory, &used, 2 * widest + 1);
     e->vector = take(memory, &used, 4 * (widest + 1));
@@ -380,7 +380,9 @@ static int advance(struct equations *e, double t, const double x[], const double
     double *u_dot = e->v + e->u_dot;
     set_slots(e, t, x, r, p, 0);
     int status = OK;
-    if (e->mechanism) {
+    if (e->unrolled) {
+        e->unrolled(e->v, e->numbers);
+    } else if (e->mechanism) {
         mechanism_rates(e->mechanism, e->v, e->rates);
     } else {
         status = find_rates(e);
@@ -389,9 +391,10 @@ static int advance(struct equations *e, double t, const double x[], const double
         status = find_speeds_outside_fmu_states(e);
     }
     const int again = e->n_independent < n_u;
-    const int found = status == OK && e->mechanism && !mechanism_accelerations(e->mechanism, e->v, again, q_dot, u_dot);
-    if (found) {
-        /* nothing is left to solve */
+    const int tabulated = status == OK && e->mechanism && !e->unrolled;
+    const int found = tabulated && !mechanism_accelerations(e->mechanism, e->v, again, q_dot, u_dot);
+    if (found || e->unrolled) {
+        /* nothing is left to evaluate */
     } else if (status == OK && e->mechanism) {
         mechanism_dynamics(e->mechanism, e->v, again, e->numbers);
     } else if (status == OK) {
@@ -419,6 +422,11 @@ static int advance(struct equations *e, double t, const double x[], const double
         x_dot[n_q + i] = u_dot[e->independent[i]];
     }
     double *z_dot = x_dot + n_q + e->n_independent;
+    if (e->unrolled) {
+        copy(z_dot, gamma, e->n_z);
+        *power = gamma[e->n_z];
+        return OK;
+    }
     if (e->mechanism) {
         mechanism_late(e->mechanism, z_dot, power);
         return OK;
@@ -447,6 +455,9 @@ int reference_motion(
         copy(motion->u, u, e->n_u);
     }
     if (status == OK && e->mechanism && (motion->kinetic || motion->outputs)) {
+        if (e->unrolled) {
+            mechanism_move(e->mechanism, e->v);
+        }
         mechanism_observe(e->mechanism, e->v + e->u_dot, e->v);
     }
     if (status == OK && motion->kinetic) {

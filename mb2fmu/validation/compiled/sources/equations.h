@@ -72,6 +72,7 @@ struct equations {
     struct plan kinetic;
     struct plan outputs;
     struct mechanism *mechanism; /* NULL, or what the dynamics are evaluated from instead of the plan */
+    function_of_slots unrolled; /* NULL, or the mechanism's q', M, f, z', power at once, where m = 0 */
     int64_t singular;       /* which matrix was, after SINGULAR: 0 dependent speeds, 1 accelerations, or a step's */
     /* From here on private. */
     double *memory;

@@ -50,6 +50,7 @@ def columns_of(
         return made[-1]
 
     monkeypatch.setattr(compiled_check_tables, "MassMatrixColumnStructure", kept)
+    monkeypatch.setattr(compiled_check_tables, "is_worth_unrolling", lambda _: False)
     numeric = NewtonEulerEquations(mechanism, form_equations_except_dynamics(mechanism))
     assert numeric.compile()
     return numeric, made[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mb2fmu.audit.external_checkers import check_with_fmpy
 from mb2fmu.errors import PackageError, ToolError, ValidationError
 from mb2fmu.fmu.in_memory_file_tree import InMemoryFileTree
 from mb2fmu.validation import ExperimentValues, run_external_checkers, simulate_fmu, validate
@@ -201,6 +202,15 @@ def test_checkers_have_nothing_to_say_of_no_fmu_but_that(tmp_path):
     path.write_bytes(b"Dear reader,")
     errors = {f.checker.split()[0] for f in run_external_checkers(path) if f.severity == "error"}
     assert errors == {"fmpy", "fmutool"}
+
+
+@pytest.mark.parametrize("name", ["1q", "an angle", "der(der(q))", "q."])
+def test_fmpy_finds_names_that_no_grammar_has(pendulum_fmu, tmp_path, name):
+    wrong = changed(pendulum_fmu, tmp_path, one=('name="acceleration"', f'name="{name}"'))
+    found = [f.message for f in check_with_fmpy(wrong) if f.severity == "error"]
+    assert any(
+        message.startswith(f'"{name}" (line ') and "is not a legal variable name" in message for message in found
+    )
 
 
 def test_a_checker_that_hangs_is_given_up(pendulum_fmu):
