@@ -88,10 +88,11 @@ class _NonFiniteNodeSearch:
                     moves = moving[at] or (op in _COMMUTATIVE_OPERATIONS and moving[read[1]])
                     self.pole[node] = moves
                     self.edge[node] = moves and op in _INFINITE_SLOPE_OPERATIONS
-            self.pole[node] = self.pole[node] or any(self.pole[operand] for operand in read)
-            self.wild[node] = (
-                self.wild[node] or op in _OVERFLOW_OPERATIONS or any(self.wild[operand] for operand in read)
-            )
+            for operand in read:
+                if self.wild[operand]:  # as is what has a pole
+                    self.wild[node] = True
+                    self.pole[node] = self.pole[node] or self.pole[operand]
+            self.wild[node] = self.wild[node] or op in _OVERFLOW_OPERATIONS
 
 
 def _find_positive_nodes(

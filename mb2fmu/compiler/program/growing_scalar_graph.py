@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -81,17 +81,17 @@ class ScalarGraph:
         """Return 0 for a number, 1 for what depends on parameters only, 2 for anything else."""
         return self._rank[node]
 
-    def build_smallest_alternative(self, ways: Iterable[Callable[[], int]]) -> int:
+    def build_smallest_alternative(self, ways: Sequence[Callable[[], int]]) -> int:
         """Return the alternative that needs the fewest new nodes; the first of equals."""
-        start, best, fewest = len(self._op), None, math.inf
+        start, best, fewest = len(self._op), ways[0], math.inf
         for way in ways:
-            count = self._new_below(way(), start)
-            self._take_back(start)
+            node = way()
+            count = self._new_below(node, start)
             if count < fewest:
+                if count <= 1 or way is ways[-1]:
+                    return node  # what is built last stays, and need not be built again
                 best, fewest = way, count
-            if count <= 1:
-                break
-        assert best is not None, "no way is given"
+            self._take_back(start)
         return best()
 
     def _new_below(self, node: int, start: int) -> int:

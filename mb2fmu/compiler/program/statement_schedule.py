@@ -387,15 +387,15 @@ def _find_reachable(edges: _SortedGraphEdges, starts: Iterable[int]) -> NodeMask
     mask = np.zeros(n + 1, dtype=bool)
     if len(edges.ends) <= MAX_EDGES_WITHOUT_SCIPY:
         offsets, ends = edges.lists
-        waiting, reached = first.tolist(), set(first.tolist())
+        mask[first] = True
+        waiting, reached = first.tolist(), bytearray(mask)
         while waiting:
             node = waiting.pop()
             for end in ends[offsets[node] : offsets[node + 1]]:
-                if end not in reached:
-                    reached.add(end)
+                if not reached[end]:
+                    reached[end] = True
                     waiting.append(end)
-        mask[list(reached)] = True
-        return mask[:-1]
+        return np.frombuffer(reached, dtype=bool)[:-1]
     from scipy import sparse
     from scipy.sparse import csgraph
 

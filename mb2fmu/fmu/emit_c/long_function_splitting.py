@@ -176,7 +176,7 @@ class SplitCFunction:
             self._store_outputs(body, outputs[i])
             for node in ending[i]:
                 self._free.append(places.pop(node))
-            for statement in part:
+            for statement in part if last else ():
                 for node in statement.defines:
                     if last.get(node, i) > i:
                         places[node] = self._place()
@@ -189,7 +189,7 @@ class SplitCFunction:
         body = CFunctionBodyPrinter(self._graph, self._signature, self._names, places, self._angles)
         for statement in self._parts[i]:
             body.add(statement)
-            if isinstance(statement, SineCosineStatement) and statement in self._angles:
+            if not self._fixed or (isinstance(statement, SineCosineStatement) and statement in self._angles):
                 continue
             for node in statement.defines:
                 for place in self._fixed.get(node, ()):

@@ -23,6 +23,9 @@ from mb2fmu.fmu.emit_c.c_function_printing_records import CNameRegistry, Printed
 from mb2fmu.fmu.emit_c.c_literals import format_c_comment, format_c_double
 from mb2fmu.model.scalar_operation_table import OPERATIONS
 
+_TEMPLATE_BY_OPERATION = {int(op): row.c for op, row in OPERATIONS.items()}
+"""By the number: members of an enumeration are slow to make."""
+
 
 def format_function_definition(
     prefix: str, name: str, parameters: Sequence[str], bodies: Sequence[CFunctionBodyPrinter]
@@ -103,9 +106,7 @@ class CFunctionBodyPrinter:
         """Print a statement after its operands."""
         match statement:
             case OperationStatement():
-                operands = [self._operand(read) for read in statement.reads]
-                self._define(statement.node, self._expression(statement.node, operands))
-                self._require(statement.node)
+                self._add_operation(statement.node, statement.reads)
             case SineCosineStatement():
                 self._add_angles(statement)
             case FactorizationStatement():
@@ -137,6 +138,20 @@ class CFunctionBodyPrinter:
         self.lines += [f"    if ({argument} == {number}) {{", "        return 0;", "    }"]
 
     # --- values ------------------------------------------------------------------------------------------------------
+
+    def _add_operation(self, node: int, reads: Sequence[int]) -> None:
+        """Print a declaration of an operation's value: nearly all lines are such ones, and few need more."""
+        local = self._local
+        operands = [local[read] if read in local else self._operand(read) for read in reads]
+        template, names = _TEMPLATE_BY_OPERATION.get(self._graph.op[node]), self._names
+        is_required = node in names.pivots or node in names.divisors or node in names.domains
+        if template is None or is_required or self._signature.batch:
+            self._define(node, self._expression(node, operands))
+            self._require(node)
+            return
+        name = local[node] = f"v{self._count}"
+        self._count += 1
+        self.lines.append(f"    const double {name} = {template.format(*operands)};")
 
     def _new(self, node: int) -> str:
         """Return a new local name for a node."""

@@ -7,8 +7,9 @@ nor derivative dots, so the few node types that mechanics need are printed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import unescape
 from types import MappingProxyType
 from typing import Any
@@ -37,6 +38,8 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 _PrintedFormula = tuple[str, int]
 _ANGLE_FUNCTIONS = (sm.sin, sm.cos, sm.tan)
 _TAG_PATTERN = re.compile("<[^>]*>")
+_REMEMBERED = 20_000
+"""Parts and texts whose form is remembered: a formula is printed whole and in pieces, and in two pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class MathMLPrinter:
         first, *others = _bracket_pieces(below) if len(under) > 1 else below
         return [*parts, f"<mo>/</mo>{first}", *others]
 
-    def _broken_factors(self, factors: list[Any], widest: int) -> list[str]:
+    def _broken_factors(self, factors: Sequence[Any], widest: int) -> list[str]:
         """Return pieces of factors side by side."""
         found: list[str] = []
         for factor in _sort_factors(factors):
@@ -170,13 +173,13 @@ class MathMLPrinter:
             return self._factors(over), _PRODUCT
         return f"<mfrac>{self._row(over)}{self._row(under)}</mfrac>", _PRODUCT
 
-    def _row(self, factors: list[Any]) -> str:
+    def _row(self, factors: Sequence[Any]) -> str:
         """Return a product as one row; 1 if it has no factors."""
         if not factors:
             return "<mn>1</mn>"
         return f"<mrow>{self._print(factors[0])[0] if len(factors) == 1 else self._factors(factors)}</mrow>"
 
-    def _factors(self, factors: list[Any]) -> str:
+    def _factors(self, factors: Sequence[Any]) -> str:
         """Return factors side by side, angle functions last, with signs between numbers."""
         text = ""
         for k, factor in enumerate(_sort_factors(factors)):
@@ -254,21 +257,26 @@ class MathMLPrinter:
         return _add_dots(self._within(e.expr, _ATOM), min(int(e.derivative_count), 3)), _ATOM
 
 
+@lru_cache(_REMEMBERED)
 def estimate_formula_width(printed: str) -> int:
     """Return the number of letters and signs of a formula, roughly its width in half em."""
     return len(unescape(_TAG_PATTERN.sub("", printed)))
 
 
-def _signed_terms(expression: Any) -> Iterator[tuple[str, Any]]:
-    """Yield terms of a sum without signs, and the signs as MathML: none before a positive first one."""
+@lru_cache(_REMEMBERED)
+def _signed_terms(expression: Any) -> tuple[tuple[str, Any], ...]:
+    """Return terms of a sum without signs, and the signs as MathML: none before a positive first one."""
+    found = []
     for k, term in enumerate(expression.as_ordered_terms()):
         negative = bool(term.as_coeff_Mul()[0].is_negative)
         # In front of a piece an operator would pass for a sign and lose its space: form="infix" keeps it.
         infix = f'<mo form="infix">{"−" if negative else "+"}</mo>'
-        yield infix if k else "<mo>−</mo>" if negative else "", -term if negative else term
+        found.append((infix if k else "<mo>−</mo>" if negative else "", -term if negative else term))
+    return tuple(found)
 
 
-def _split_fraction(e: Any) -> tuple[list[Any], list[Any]]:
+@lru_cache(_REMEMBERED)
+def _split_fraction(e: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the factors over and under the bar of a product or power with non-negative coefficient."""
     coefficient, rest = e.as_coeff_Mul()
     over: list[Any] = []
@@ -284,12 +292,18 @@ def _split_fraction(e: Any) -> tuple[list[Any], list[Any]]:
             under.append(base**-exponent)
         else:
             over.append(factor)
-    return over, under
+    return tuple(over), tuple(under)
 
 
-def _sort_factors(factors: list[Any]) -> list[Any]:
+def _sort_factors(factors: Sequence[Any]) -> list[Any]:
     """Return factors in writing order: angle functions last."""
-    return sorted(factors, key=lambda factor: factor.has(*_ANGLE_FUNCTIONS) and not factor.is_Add)
+    return sorted(factors, key=_is_with_angle_function)
+
+
+@lru_cache(_REMEMBERED)
+def _is_with_angle_function(factor: Any) -> bool:
+    """Return whether a factor, which is no sum, has an angle function in it."""
+    return not factor.is_Add and bool(factor.has(*_ANGLE_FUNCTIONS))
 
 
 def _bracket_pieces(pieces: list[str], *, before: str = "", after: str = "") -> list[str]:

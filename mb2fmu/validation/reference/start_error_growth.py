@@ -36,6 +36,8 @@ Floats = npt.NDArray[np.float64]
 RELATIVE_START_ERROR = 1e-6
 SMALLER_START_ERROR = 1e-8
 """Where errors of 1e-6 grow beyond what is small."""
+_MAX_UNGROWN_RATIO = 2.0
+"""Of an error to that at the start: what is no more has not grown."""
 INTEGRATION_TOLERANCE = 1e-10
 MAX_ERROR_DIRECTIONS = 6
 MAX_SENSITIVITY_POINTS = 200
@@ -185,7 +187,8 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
 
     In a chaotic motion an error of 1e-6 stops growing when it is as large as the chaos itself. From then on ε S_v is
     the size of the chaos, which may be small beside the range of v. So, if an error of a state grows to a twentieth of
-    its range, S_v is measured with a smaller ε, too, and the larger of both counts.
+    its range, S_v is measured with a smaller ε, too, and the larger of both counts. An error that has less than doubled
+    has not grown: that of a state that stands still is larger than its range from the start.
 
     Where errors stay smaller, the perturbed motions are those of the variational equation, if that is known well enough
     (:mod:`.small_error_propagation`); else each of them is integrated.
@@ -206,9 +209,13 @@ def measure_start_error_growth(reference: ReferenceRun) -> Floats:
 
 
 def _grows_beyond_small(reference: ReferenceRun, growth: Floats) -> bool:
-    """Return whether errors of a state grow to a twentieth of its range, or to no number."""
-    largest = RELATIVE_START_ERROR * growth[-1, list(reference.state_columns)]
-    return not np.all(largest <= MAX_INFORMATIVE_FRACTION * np.ptp(reference.states, axis=0))
+    """Return whether errors of a state grow, and to a twentieth of its range, or to no number.
+
+    The error of a state that stands still is larger than its range from the start, and need not grow at all.
+    """
+    at_start, largest = RELATIVE_START_ERROR * growth[[0, -1]][:, list(reference.state_columns)]
+    allowed = MAX_INFORMATIVE_FRACTION * np.ptp(reference.states, axis=0)
+    return not np.all(largest <= np.maximum(allowed, _MAX_UNGROWN_RATIO * at_start))
 
 
 def _measure_growth_to_first_order(reference: ReferenceRun) -> Floats | None:

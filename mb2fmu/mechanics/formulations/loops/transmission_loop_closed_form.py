@@ -11,6 +11,7 @@ from mb2fmu.mechanics.formulations.loops.closed_form_loop_protocol import (
     LoopKindMismatchError,
     make_closed_form_loop_solution,
 )
+from mb2fmu.model.expression_traversal import partial_derivative
 
 
 class TransmissionLoopSolver:
@@ -26,7 +27,7 @@ class TransmissionLoopSolver:
     def solve(self, rows: LoopClosureEquations, start: AssemblyBranchStartValues) -> ClosedFormLoopSolution:
         """x = −g / c; see :class:`LoopConnection`."""
         (phi,), (x,) = rows.phi, rows.unknowns
-        factor = sm.diff(phi, x)
+        factor = partial_derivative(phi, x)
         if factor.free_symbols & start.moving_symbols:
             factor = sm.expand(factor)
         if factor.free_symbols & start.moving_symbols:

@@ -258,6 +258,15 @@ void turn(const struct orthogonal *d, int transposed, double y[])
     }
 }
 
+void turn_each(const struct orthogonal *d, int64_t count, double y[])
+{
+    for (int64_t k = 0; k < d->rank; k++) {
+        for (int64_t i = 0; i < count; i++) { /* inside: sums of several rows are formed at a time */
+            reflect(d, k, y + i * d->rows);
+        }
+    }
+}
+
 void solve_transposed(const struct orthogonal *d, const double c[], double x[])
 {
     double *w = d->spare;

@@ -38,6 +38,9 @@ void decompose(struct orthogonal *d, double smallest);
 /* y := Q' y (transposed) or Q y, shape (rows,). */
 void turn(const struct orthogonal *d, int transposed, double y[]);
 
+/* Y := Y Q, shape (count, rows), row by row. */
+void turn_each(const struct orthogonal *d, int64_t count, double y[]);
+
 /* x := the shortest solution of B' x = c in the sense of least squares; c has shape (columns,), x (rows,). */
 void solve_transposed(const struct orthogonal *d, const double c[], double x[]);
 

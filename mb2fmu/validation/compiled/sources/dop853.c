@@ -189,6 +189,7 @@ int solver_advance(struct solver *s, double *t, double end, double longest, doub
             double factor = larger_factor(error);
             factor = refused && factor > 1.0 ? 1.0 : factor;
             *size = h * factor;
+            s->slope_time = *t + h;
             *t = next;
             memcpy(s->y, s->trial, (size_t)s->n * sizeof(double));
             memcpy(s->K, s->K + STAGES * s->n, (size_t)s->n * sizeof(double));
@@ -207,12 +208,12 @@ int solver_advance(struct solver *s, double *t, double end, double longest, doub
     }
 }
 
-/* From one communication point to the next. */
-static int travel(struct solver *s, double t, double end)
+/* From one communication point to the next; sloped: the first row of K is the slope there. */
+static int travel(struct solver *s, double t, double end, int sloped)
 {
     struct journey *j = s->j;
     const double longest = (end - t) / (double)j->parts;
-    int status = solver_slope(s, t, s->y, s->K);
+    int status = sloped ? OK : solver_slope(s, t, s->y, s->K);
     status = status == OK ? measure_noise(s, t) : status;
     if (status == OK && isfinite(j->step)) {
         j->step = j->step < longest ? j->step : longest;
@@ -224,6 +225,7 @@ static int travel(struct solver *s, double t, double end)
         if (status == OK && j->projected) {
             status = reference_project(s->e, t, s->y, s->r, j->parameters);
             status = status == OK ? solver_slope(s, t, s->y, s->K) : status;
+            s->slope_time = t;
         }
         if (status == OK && j->spent > j->budget) {
             status = SPENT;
@@ -260,7 +262,7 @@ int reference_integrate_in_modes(struct equations *e, struct journey *j, double 
     }
     memcpy(s.y, y, (size_t)n * sizeof(double));
     j->stuck = j->time[0];
-    int status = travel(&s, j->time[0], j->time[1]);
+    int status = travel(&s, j->time[0], j->time[1], 0);
     struct settling *g = j->settling;
     while (status == EVENT && g && settle_event(&s, g, j->stuck) == OK) {
         if (j->stuck >= j->time[1] || (g->capacity && g->count == g->capacity)) {
@@ -270,7 +272,7 @@ int reference_integrate_in_modes(struct equations *e, struct journey *j, double 
             j->parts = (int64_t)fmax(1.0, ceil(left / g->longest * (1.0 - 1e-12)));
             j->step = isfinite(j->step) ? fmin(j->step, left) : j->step;
             j->modes->behind = 1;
-            status = travel(&s, j->stuck, j->time[1]);
+            status = travel(&s, j->stuck, j->time[1], 0);
         }
     }
     memcpy(y, s.y, (size_t)n * sizeof(double));
@@ -289,9 +291,11 @@ int reference_integrate(struct equations *e, struct journey *j, double y[])
     int status = OK;
     memcpy(s.y, y, (size_t)n * sizeof(double));
     for (int64_t k = 0; k + 1 < j->points && status == OK; k++) {
+        const size_t row = (size_t)e->n_r * sizeof(double);
+        const int held = k > 0 && (row == 0 || memcmp(s.r, s.r + e->n_r, row) == 0);
         s.r = j->inputs + k * e->n_r;
         j->stuck = j->time[k];
-        status = travel(&s, j->time[k], j->time[k + 1]);
+        status = travel(&s, j->time[k], j->time[k + 1], held && !j->modes && s.slope_time == j->time[k]);
         memcpy(y + (k + 1) * n, s.y, (size_t)n * sizeof(double));
     }
     free(memory);

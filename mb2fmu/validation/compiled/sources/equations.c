@@ -273,7 +273,8 @@ static int by_square(struct equations *e, const double M[], const double f[], co
     return OK;
 }
 
-/* Q' D M D Q into a, column by column of M, by the reflections of D A'; D: the units of the speeds. */
+/* Q' D M D Q into a, column by column of M, by the reflections of D A'; D: the units of the speeds. Only the columns
+   behind the rank are complete. */
 static void turn_mass_matrix(struct equations *e, const double M[])
 {
     const int64_t n = e->n_u;
@@ -285,8 +286,8 @@ static void turn_mass_matrix(struct equations *e, const double M[])
         for (int64_t j = 0; j < n; j++) {
             a[i * n + j] *= units[i];
         }
-        turn(&e->constraints_turned, 1, a + i * n); /* rows: M Q */
     }
+    turn_each(&e->constraints_turned, n, a); /* rows: M Q */
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < i; j++) {
             const double kept = a[i * n + j];
@@ -294,9 +295,8 @@ static void turn_mass_matrix(struct equations *e, const double M[])
             a[j * n + i] = kept;
         }
     }
-    for (int64_t i = 0; i < n; i++) {
-        turn(&e->constraints_turned, 1, a + i * n);
-    }
+    const int64_t rank = e->constraints_turned.rank;
+    turn_each(&e->constraints_turned, n - rank, a + rank * n); /* of the others nobody reads anything */
 }
 
 /* In the null space of A: u' = D (particular + N w), A D N = 0, N' D (M u' - f) = 0; N are the last columns of Q, D the

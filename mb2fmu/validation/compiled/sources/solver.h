@@ -10,6 +10,7 @@ struct solver {
     const double *r;
     int64_t n;
     double *K; /* slopes, shape (STAGES + 1, n) */
+    double slope_time; /* time of the slope in the first row of K, which is that at y */
     double *y;
     double *trial;
     double *scale;
