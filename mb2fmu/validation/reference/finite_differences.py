@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.reference.reference_run import ReferenceRun
 
 Floats = npt.NDArray[np.float64]
@@ -169,6 +170,22 @@ def _state_at_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Fl
     return numeric.state_after_parameter_change(float(run.time[point.row]), x, point.inputs.tolist(), before, after)
 
 
+def find_modes_of_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Floats:
+    """Return the modes behind the event in which parameters change, of equations with events."""
+    numeric, run = reference.numeric, reference.experiment
+    assert is_hybrid(numeric)
+    t, x, r = float(run.time[point.row]), _state_that_tells_modes(reference, point), point.inputs.tolist()
+    modes = numeric.find_modes(t, x, r, numeric.prepare(run.parameters))
+    numeric.settle_modes(t, x, r, numeric.prepare(list(point.parameters)), modes, ())
+    return modes.values
+
+
+def _state_that_tells_modes(reference: ReferenceRun, point: FiniteDifferencePoint) -> Floats:
+    """Return the point's own state behind an event, else the reference's."""
+    state = point.state if point.after_event else None
+    return np.asarray(reference.states[point.row] if state is None else state)
+
+
 def _keep_modes_of_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> AbstractContextManager[None]:
     """Keep the modes of the point: other parameters would change them by events only.
 
@@ -176,9 +193,7 @@ def _keep_modes_of_point(reference: ReferenceRun, point: FiniteDifferencePoint) 
     modes by the state that it comes in.
     """
     numeric, run = reference.numeric, reference.experiment
-    t, x = float(run.time[point.row]), reference.states[point.row]
-    if point.after_event and point.state is not None:
-        x = point.state
+    t, x = float(run.time[point.row]), _state_that_tells_modes(reference, point)
     after = numeric.prepare(list(point.parameters)) if point.after_event else None
     return numeric.keep_modes(t, x, point.inputs.tolist(), numeric.prepare(run.parameters), after)
 
