@@ -87,23 +87,11 @@ def compute_event_time_bounds(reference: ReferenceRun, bounds: Floats) -> tuple[
         reference: Its events are those of its motion.
         bounds: How far each variable may be off, shape (n_t, n).
     """
-    return bound_event_times(reference, reference.events, bounds[:, list(reference.state_columns)])
-
-
-def bound_event_times(
-    reference: ReferenceRun, located_events: Sequence[LocatedEvent], state_errors: Floats
-) -> tuple[EventTimeBound, ...]:
-    """Return the limits of events of a motion by a reference's equations.
-
-    Args:
-        reference: Its equations and experiment.
-        located_events: Of its motion, or of one near it.
-        state_errors: How far each state may be off at each communication point, shape (n_t, n_x).
-    """
-    if not is_hybrid(reference.numeric) or not located_events:
+    if not is_hybrid(reference.numeric) or not reference.events:
         return ()
-    events, round_off_switches = drop_round_off_events(located_events), find_round_off_switches(located_events)
+    events, round_off_switches = drop_round_off_events(reference.events), find_round_off_switches(reference.events)
     step = float(np.min(np.diff(reference.trajectory.time)))
+    state_errors = bounds[:, list(reference.state_columns)]
     state_errors = state_errors + ROUND_OFF_ALLOWANCE * np.max(np.abs(reference.states), axis=0)
     steady_clocks: dict[int, _EventMarginNearZero] = {}
     single_bounds = [

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,6 @@ import numpy.typing as npt
 
 from mb2fmu.errors import ValidationError
 from mb2fmu.validation.bounds.event_time_tolerances import MARGIN_OFFSETS
-from mb2fmu.validation.bounds.grazing_event_uncertainty import compute_step_grazing_uncertainty
 from mb2fmu.validation.modes.hybrid_equations_recognition import is_hybrid
 from mb2fmu.validation.modes.located_events import IntegrationEventLog, assume_start_events_done
 from mb2fmu.validation.reference.event_time_matching import (
@@ -95,10 +94,9 @@ class OneStepFlow:
     """
 
     def __init__(self, reference: ReferenceRun, parameters: Sequence[float] | None = None) -> None:
-        if parameters is not None:
-            reference = replace(reference, experiment=replace(reference.experiment, parameters=tuple(parameters)))
         self._reference, self._numeric = reference, reference.numeric
-        self._prepared = reference.numeric.prepare(reference.experiment.parameters)
+        free_parameters = reference.experiment.parameters if parameters is None else parameters
+        self._prepared = reference.numeric.prepare(list(free_parameters))
         self._scales = reference.error_scales(_FLOW_TOLERANCE)
         self._step_size = np.inf  # of a flow before without events: the next one is tried with it
 
@@ -245,8 +243,7 @@ class OneStepFlow:
             state_errors: How far each state may be off, shape (n_x,).
 
         Returns:
-            Largest shift of the end through the same events, and through other events with what grazing ones leave in
-            doubt (``grazing_event_uncertainty``), shapes (n_x,).
+            Largest shift of the end through the same events, and through other events, shapes (n_x,).
         """
         same_events, other_events = np.zeros(len(x)), np.zeros(len(x))
         event_names = _list_state_events(base)
@@ -260,9 +257,7 @@ class OneStepFlow:
                 continue
             shifts = same_events if _list_state_events(end) == event_names else other_events
             np.maximum(shifts, np.abs(end.x - base.x), out=shifts)
-        events = [replace(event, step=step.k) for event in base.events]
-        doubts = compute_step_grazing_uncertainty(self._reference, events, state_errors)
-        return same_events, np.maximum(other_events, doubts)
+        return same_events, other_events
 
     @contextmanager
     def _begin_flow(self, modes: SwitchModes | None, margin_offset: float) -> Iterator[None]:
