@@ -10,7 +10,7 @@ from ball_joints import linkage
 from sympy.physics import mechanics as me
 
 import mb2fmu
-from mb2fmu import Contact, CoulombFriction, Latch, Model, OneWayClutch, Parts, PlaneSurface
+from mb2fmu import Contact, CoulombFriction, Impact, Latch, Model, OneWayClutch, Parts, PlaneSurface
 from mb2fmu.model.supported_functions import LookupTable
 
 RIGHT: dict[str, Callable[[], Model]] = {}
@@ -685,4 +685,29 @@ def pendulum_that_samples_spin_up() -> Model:
     model.discrete(torque, 0.0, "N.m")
     model.every(0.1, {torque: -k * q})
     model.experiment(stop=1.7)
+    return model
+
+
+@right
+def rod_that_comes_to_rest_on_both_ends() -> Model:
+    """Its ends stick while it still turns a little: no force gives both slips the rates that they want."""
+    (x, y, q), (v, w, u) = me.dynamicsymbols("x y q"), me.dynamicsymbols("v w u")
+    N, O = _ground()
+    A = N.orientnew("A", "Axis", (q, N.z))
+    A.set_ang_vel(N, u * N.z)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    half = sm.Rational(3, 10)
+    rod = me.RigidBody("rod", P, A, sm.S.One, (me.inertia(A, 0, 0, half**2 / 3), P))
+    rates = [x.diff() - v, y.diff() - w, q.diff() - u]
+    kane = me.KanesMethod(N, [x, y, q], [v, w, u], rates, bodies=[rod], forcelist=[(P, -9.81 * N.y)])
+    model = Model("RodAtRest", kane)
+    for symbol, start, unit in ((x, 0.0, "m"), (y, 0.0045, "m"), (q, -0.01, "rad")):
+        model.coordinate(symbol, start, unit)
+    for symbol, start, unit in ((v, 0.002, "m/s"), (w, -0.3, "m/s"), (u, 0.9, "rad/s")):
+        model.speed(symbol, start, unit)
+    for name, side in (("left", -half), ("right", half)):
+        slip = v - side * sm.sin(q) * u
+        model.add(Impact(name, y + side * sm.sin(q), restitution=0.4, rest_below=0.05, slip=slip, friction=0.25))
+    model.experiment(stop=0.2, step=0.01)
     return model

@@ -4,6 +4,10 @@ Of each contact y_n = 0 where it is pressed, else N is given; of each with frict
 T + mu sense N = 0. That is one linear system, whose matrix is not symmetric where something slides. Rows may say the
 same (two feet of one body that stick): the system is made regular by a little on its diagonal, and refined by what that
 leaves of the right-hand side, so that nothing is missing of what moves, and of the rest nearly the least norm is taken.
+
+Rows that say the same may want what no force gives: two ends of a rod that stick while it still turns by drift. Divided
+by the little on the diagonal that would be forces without measure. So the system is solved twice: what the first
+solution gives is what can be had, and the second one gives that.
 """
 
 from __future__ import annotations
@@ -106,8 +110,16 @@ class FrictionForceSolver:
             b.select(held, b.mul(scale, value), b.div(other, scale))
             for held, scale, value, other in zip(self._held, self._scales, right, free, strict=True)
         ]
+        z = self._solve_refined(wanted)
+        if self._refined:
+            z = self._solve_refined([b.dot(row, z) for row in self._matrix])
+        return [b.mul(scale, value) for scale, value in zip(self._scales, z, strict=True)]
+
+    def _solve_refined(self, wanted: Sequence[int]) -> list[int]:
+        """Return a solution of the scaled system, nearly of least norm."""
+        b = self._builder
         z = self._system.solve(wanted)
         for _ in range(self._refined):
             left = [b.sub(want, b.dot(row, z)) for want, row in zip(wanted, self._matrix, strict=True)]
             z = [b.add(x, y) for x, y in zip(z, self._system.solve(left), strict=True)]
-        return [b.mul(scale, value) for scale, value in zip(self._scales, z, strict=True)]
+        return z

@@ -18,7 +18,9 @@ that makes of outputs.
 
 A variable that moves by less than 1e-6 of its typical magnitude, and that could not be judged by what it moves by, is
 judged as if it stood still, by its typical magnitude: constants of a file have some eight digits (an angle of 1.5707963
-is π/2 less 2.7e-8), and what their round-off moves says nothing.
+is π/2 less 2.7e-8), and what their round-off moves says nothing. So is an output that moves so little and of which
+states that are off by their bounds change more than 5 % of its range, be it with the square of their errors: the
+friction that holds a rod at rest against l u² of a speed u that is drift.
 
 Where events graze, what they may have set or not is added (``grazing_event_uncertainty``).
 
@@ -141,7 +143,7 @@ def compute_error_bounds(reference: ReferenceRun, sensitivity: Floats) -> ErrorB
     sizes, rounding = _compute_variable_sizes(reference, sensitivity[0])
     traversals = count_state_range_traversals(reference)
     allowed, predictable_points, reasons = _compute_bounds_by_size(reference, sensitivity, sizes, rounding, traversals)
-    is_at_rest = _find_motions_of_round_off(reference, predictable_points)
+    is_at_rest = _find_motions_of_round_off(reference, predictable_points, allowed)
     if is_at_rest.any():
         sizes = np.where(is_at_rest, np.maximum(sizes, reference.typical), sizes)
         allowed, predictable_points, reasons = _compute_bounds_by_size(
@@ -212,12 +214,24 @@ def _compute_bounds_by_size(
 
 
 def _find_motions_of_round_off(
-    reference: ReferenceRun, predictable_points: npt.NDArray[np.int64]
+    reference: ReferenceRun, predictable_points: npt.NDArray[np.int64], bounds: Floats
 ) -> npt.NDArray[np.bool_]:
-    """Return which variables move so little, as round-off of a file's constants makes, that nothing can judge it."""
-    values = reference.trajectory.values
-    is_tiny = np.ptp(values, axis=0) <= NEGLIGIBLE_FRACTION * reference.typical
-    return np.asarray(is_tiny & (predictable_points < _count_required_points(values)))
+    """Return which variables move so little, as round-off of a file's constants makes, that nothing can judge it.
+
+    ``bounds``: How far each variable may be off, shape (n_t, n).
+    """
+    values, typical = reference.trajectory.values, reference.typical
+    ranges = np.ptp(values, axis=0)
+    is_tiny = ranges <= NEGLIGIBLE_FRACTION * typical
+    is_unpredictable = predictable_points < _count_required_points(values)
+    is_output = np.array([variable.kind == "output" for variable in reference.variables])
+    is_moving_output = is_output & find_moving_variables(values, reference.trajectory.uncertainty, typical)
+    if (is_tiny & is_moving_output & ~is_unpredictable).any():
+        state_errors = np.min(bounds[:, list(reference.state_columns)], axis=0)
+        changes = np.zeros(len(ranges))
+        changes[is_output] = measure_output_sensitivity(reference, state_errors, 1.0)
+        is_unpredictable |= is_moving_output & (changes > MAX_INFORMATIVE_FRACTION * ranges)
+    return np.asarray(is_tiny & is_unpredictable)
 
 
 def _compute_state_round_off(reference: ReferenceRun) -> float:

@@ -135,10 +135,13 @@ def measure_step_control_errors(reference: ReferenceRun) -> Floats:
     return errors
 
 
-def measure_output_sensitivity(reference: ReferenceRun, state_errors: Floats | None = None) -> Floats:
+def measure_output_sensitivity(
+    reference: ReferenceRun, state_errors: Floats | None = None, part: float = RELATIVE_START_ERROR
+) -> Floats:
     """Return what outputs change by, at most, where the states of the motion are moved, shape (n_y,).
 
-    ``state_errors``: how far, shape (n_x,); None: by their scales.
+    ``state_errors``: how far, shape (n_x,); None: by their scales. ``part``: what part of that they are moved by, and
+    changes are divided by: 1 where what grows with the square of an error counts, too.
 
     The derivative at a few communication points, times the scales: summed over the states one by one, or the largest of
     random signs of all. What stands still may hang on the states much more later than at the start: the total energy
@@ -159,11 +162,11 @@ def measure_output_sensitivity(reference: ReferenceRun, state_errors: Floats | N
         try:
             unmoved_outputs = observe_instant(numeric, t, reference.states[row], r, prepared, modes).outputs
             for direction in axes:
-                x = reference.states[row] + RELATIVE_START_ERROR * direction * moved_by
+                x = reference.states[row] + part * direction * moved_by
                 moved_outputs = observe_instant(
                     numeric, t, numeric.project(t, x, r, prepared), r, prepared, modes
                 ).outputs
-                changes.append(np.abs(np.subtract(moved_outputs, unmoved_outputs)) / RELATIVE_START_ERROR)
+                changes.append(np.abs(np.subtract(moved_outputs, unmoved_outputs)) / part)
         except (ValidationError, ArithmeticError, ValueError):
             continue
         if changes:

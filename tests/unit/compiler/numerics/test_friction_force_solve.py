@@ -54,3 +54,18 @@ def test_an_open_contact_whose_rows_vanish_bears_nothing() -> None:
     found = solve_forces(G @ G.T, np.ones(NORMALS + TANGENTS), held)
     assert np.all(np.isfinite(found))
     assert found[1] == found[4] == 0.0
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9])
+def test_rows_that_say_the_same_get_no_force_for_what_none_gives(apart: float) -> None:
+    """Two feet of one body are wanted to slide apart by 0.02: seen as forces of 6e4 on a rod that still turned."""
+    held = np.array([1.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    rng = np.random.default_rng(7)
+    G, right = rng.normal(size=(NORMALS + TANGENTS, 6)), rng.normal(size=NORMALS + TANGENTS)
+    G[4] = G[3] + apart * rng.normal(size=6)
+    right[4] = right[3] - 0.02
+    found, rows = solve_forces(G @ G.T, right, held), np.flatnonzero(held)
+    lengths = np.linalg.norm(G[rows], axis=1)
+    unit = G[rows] / lengths[:, None]
+    expected = np.linalg.pinv(unit @ unit.T, rcond=1e-10) @ (right[rows] / lengths) / lengths
+    np.testing.assert_allclose(found[rows], expected, atol=2e-4)

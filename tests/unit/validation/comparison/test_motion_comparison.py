@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sm
+from event_models import particle, reference_of
 from explicit_euler import integrate_explicit_euler, make_slope_with_held_inputs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from representatives import by_night, marked
 from right_models import RIGHT
 from scipy.integrate import solve_ivp
 
+from mb2fmu import Model
 from mb2fmu.errors import ValidationError
 from mb2fmu.pipeline.run_and_report.validation_run import choose_reference_equations
 from mb2fmu.validation import (
@@ -347,6 +349,28 @@ def test_a_mechanism_at_rest_passes_and_one_that_leaves_it_fails(cases):
         wrong = values.copy()
         wrong[-1, names.index(name)] += error
         assert verdicts(p, wrong)[name] == "failed"
+
+
+def test_a_tiny_output_is_judged_by_its_range_unless_errors_of_states_change_it_more():
+    """Seen: friction of 1e-10 N, which holds against the square of a rod's drift, failed a right FMU."""
+    for model, name, is_judged in (
+        (RIGHT["rod_that_comes_to_rest_on_both_ends"](), "right.friction", False),
+        (falling_with_tiny_output(), "tiny", True),
+    ):
+        reference = reference_of(model)
+        limits = compute_error_bounds(reference, measure_start_error_growth(reference))
+        column = reference.trajectory.names.index(name)
+        size, typical = np.ptp(reference.trajectory.values[:, column]), reference.typical[column]
+        assert 1e-12 * typical < size < 1e-6 * typical
+        factor = ERROR_BOUND_FACTOR * reference.experiment.tolerance
+        assert limits.values[-1, column] == pytest.approx(factor * (size if is_judged else typical), rel=0.2)
+
+
+def falling_with_tiny_output() -> Model:
+    """What falls from 0.2 m, and an output that moves by a billionth of that."""
+    model, x, _ = particle(0.2, 0.0, lambda *_: -sm.Float(9.81))
+    model.output("tiny", 1e-9 * x, "m")
+    return model
 
 
 def test_the_energy_of_a_fall_from_rest_at_the_top_is_judged_by_what_falls(cases):
