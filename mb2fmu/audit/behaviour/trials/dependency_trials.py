@@ -12,6 +12,7 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     ParameterSet,
     choose_value_changes,
     compare_effects_with_dependencies,
+    find_declared_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.spurious_effects import (
@@ -60,7 +61,7 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
     ]
     if not entries or len(fixture.states) != fixture.n_states:
         return
-    effects = DependencyEffects()
+    effects = DependencyEffects(declared=find_declared_dependencies(entries))
     unknowns = list({id(entry.variable): entry.variable for entry in entries if entry.variable}.values())
     independent = fixture.description.independent
     knowns = [
@@ -171,20 +172,23 @@ def _record_effects_at_point(
     """Change every known at one point; time by less than the distance to the next time event."""
     set_fmu_to_evaluation_point(fixture, instance, point)
     values_before = instance.get(unknowns)
+    here = point
     for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
         for fraction in CHANGE_FRACTIONS:
             if not has_time():
                 return
             nearer_point = _move_part_of_way(point, changed_point, fraction)
             try:
-                set_changed_point_values(fixture, instance, point, nearer_point)
+                set_changed_point_values(fixture, instance, here, nearer_point)
                 values_after = instance.get(unknowns)
             except RefusedCallError:
                 set_fmu_to_evaluation_point(fixture, instance, point)
+                here = point
                 continue
             effects.record_change(unknowns, known, values_before, values_after, fraction * change, parameter_set)
-            set_changed_point_values(fixture, instance, nearer_point, point)
+            here = nearer_point
             break
+    set_changed_point_values(fixture, instance, here, point)
 
 
 def _move_part_of_way(
@@ -209,7 +213,7 @@ def _check_tunable_parameters(
 ) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
-    effects = DependencyEffects()
+    effects = DependencyEffects(declared=find_declared_dependencies(entries))
     for set_number in range(3):
         with fixture.open_instance() as instance:
             try:
@@ -313,7 +317,8 @@ def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
         or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects, evaluated, has_time = DependencyEffects(), 0, fixture.make_time_remaining_check()
+    effects = DependencyEffects(declared=find_declared_dependencies(entries))
+    evaluated, has_time = 0, fixture.make_time_remaining_check()
     for phase in range(4):
         if phase > 1 and not has_time():
             break
