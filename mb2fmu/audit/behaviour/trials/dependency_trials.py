@@ -12,7 +12,7 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     ParameterSet,
     choose_value_changes,
     compare_effects_with_dependencies,
-    find_declared_dependencies,
+    map_declared_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.spurious_effects import (
@@ -61,7 +61,7 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
     ]
     if not entries or len(fixture.states) != fixture.n_states:
         return
-    effects = DependencyEffects(declared=find_declared_dependencies(entries))
+    effects = DependencyEffects(declared=map_declared_dependencies(entries))
     unknowns = list({id(entry.variable): entry.variable for entry in entries if entry.variable}.values())
     independent = fixture.description.independent
     knowns = [
@@ -213,7 +213,7 @@ def _check_tunable_parameters(
 ) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
-    effects = DependencyEffects(declared=find_declared_dependencies(entries))
+    effects = DependencyEffects(declared=map_declared_dependencies(entries))
     for set_number in range(3):
         with fixture.open_instance() as instance:
             try:
@@ -317,7 +317,7 @@ def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
         or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects = DependencyEffects(declared=find_declared_dependencies(entries))
+    effects = DependencyEffects(declared=map_declared_dependencies(entries))
     evaluated, has_time = 0, fixture.make_time_remaining_check()
     for phase in range(4):
         if phase > 1 and not has_time():
@@ -354,8 +354,7 @@ def _record_initial_effects(
     values_before = instance.get(unknowns)
     if not all(isinstance(item, float) and math.isfinite(item) for item in values_before):
         raise SkippedTrialError("not finite")
-    for known in knowns:
-        old_value = instance.get([known])[0]
+    for known, old_value in zip(knowns, instance.get(knowns), strict=True):
         if not isinstance(old_value, float):
             continue
         # An FMU that solves anew, or only then, whenever something is set: that alone is no dependency.
@@ -366,16 +365,16 @@ def _record_initial_effects(
             try:
                 instance.set({known: value})
                 values_after = instance.get(unknowns)
-                instance.set({known: old_value + SMALL_FRACTION * (value - old_value)})
-                after_small_change = instance.get(unknowns)
+                if effects.find_telling_changes(known, values_before, values_after):
+                    instance.set({known: old_value + SMALL_FRACTION * (value - old_value)})
+                    values_after = drop_effects_of_solution_jumps(
+                        fixture, entries, known, (values_before, instance.get(unknowns), values_after)
+                    )
             except RefusedCallError:
                 continue
             finally:
                 instance.set({known: old_value})
-            real_changes = drop_effects_of_solution_jumps(
-                fixture, entries, known, (values_before, after_small_change, values_after)
-            )
-            effects.record_change(unknowns, known, values_before, real_changes, value - old_value, (phase, known.index))
+            effects.record_change(unknowns, known, values_before, values_after, value - old_value, (phase, known.index))
 
 
 TINY_STEP_SHARE = 1e-5
