@@ -46,6 +46,9 @@ DEPENDENCY_RULES = (
 CALLS_PER_CHANGE = 3
 """A known is set, the unknowns are read, the known is set back."""
 
+POINTS_OF_RUN = 27
+"""Most points at which states, inputs and time are changed where the calls of a run are limited."""
+
 CHANGE_FRACTIONS = (1.0, 1.0 / 32.0, 1.0 / 1024.0)
 """Of a change of a state or an input, tried in turn: states far from its constraints are refused by many an FMU."""
 
@@ -169,11 +172,17 @@ def _record_effects_at_point(
     effects: DependencyEffects, parameter_set: ParameterSet,
     has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
-    """Change every known at one point; time by less than the distance to the next time event."""
+    """Change knowns at one point; time by less than the distance to the next time event.
+
+    Where the calls of a run are limited, a point has some of the changes, the next ones have the others.
+    """
     set_fmu_to_evaluation_point(fixture, instance, point)
     values_before = instance.get(unknowns)
-    here = point
-    for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
+    here, changes = point, [*_iterate_changed_points(fixture, point, next_event_time)]
+    effects.point_count += 1
+    for known, changed_point, change in fixture.choose_affordable(
+        changes, CALLS_PER_CHANGE * POINTS_OF_RUN, effects.point_count
+    ):
         for fraction in CHANGE_FRACTIONS:
             if not has_time():
                 return
