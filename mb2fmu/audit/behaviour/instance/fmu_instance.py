@@ -497,7 +497,11 @@ class FmuInstance:
             value: Of it; a tuple for an array.
             overwrite_buffers: Strings and binaries: uses their memory for something else afterwards.
         """
-        return self.try_set_all({variable: value}, overwrite_buffers=overwrite_buffers)
+        if variable.dimensions or variable.type not in self.types or variable.type == "String":
+            return self.try_set_all({variable: value}, overwrite_buffers=overwrite_buffers)
+        name, ctype = self.types[variable.type]  # most of what is set: one number
+        references, count = self._read_plan((variable,)).groups[0].references, c.c_size_t(1)
+        return self.call(f"Set{name}", references, count, (ctype * 1)(value), *((count,) if self.version != 2 else ()))
 
     def try_set_all(
         self, values_by_variable: Mapping[DescribedVariable, Value], *, overwrite_buffers: bool = False

@@ -10,7 +10,7 @@ from typing import Any
 
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
-MAX_READ_PLANS = 200
+MAX_READ_PLANS = 1000
 """Plans of a library that are kept for further reads of the same variables."""
 
 

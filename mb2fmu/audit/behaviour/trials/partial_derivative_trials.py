@@ -104,6 +104,8 @@ def _largest_finite_magnitude(values: tuple[float, float, float, float]) -> floa
 def _may_have_kink(end_values: tuple[float, float, float, float], change: float, noise: float) -> bool:
     """Return whether slopes on both sides may differ: of values at 1, -1, 0.3 and -0.3 times the change."""
     plus, minus, near_plus, near_minus = end_values
+    if plus == minus == near_plus == near_minus:
+        return False
     slope_change = abs(plus + minus - near_plus - near_minus) / (1.4 * change)
     return slope_change > RELATIVE_TOLERANCE * abs(near_plus - near_minus) / (0.6 * change) + 100 * noise
 
