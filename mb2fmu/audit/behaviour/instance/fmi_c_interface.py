@@ -36,8 +36,13 @@ FreeCallback = c.CFUNCTYPE(None, c.c_void_p)
 IntermediateUpdateCallback = c.CFUNCTYPE(
     None, c.c_void_p, c.c_double, c.c_bool, c.c_bool, c.c_bool, c.c_bool, c.POINTER(c.c_bool), c.POINTER(c.c_double)
 )
-C_TYPES_FMI2: dict[str, tuple[str, Any]] = {"Real": ("Real", c.c_double), "Integer": ("Integer", c.c_int), "Enumeration": ("Integer", c.c_int),
-           "Boolean": ("Boolean", c.c_int), "String": ("String", c.c_char_p)}  # fmt: skip
+C_TYPES_FMI2: dict[str, tuple[str, Any]] = {
+    "Real": ("Real", c.c_double),
+    "Integer": ("Integer", c.c_int),
+    "Enumeration": ("Integer", c.c_int),
+    "Boolean": ("Boolean", c.c_int),
+    "String": ("String", c.c_char_p),
+}
 C_TYPES_FMI3: dict[str, tuple[str, Any]] = {
     **{f"Int{bits}": (f"Int{bits}", getattr(c, f"c_int{bits}")) for bits in (8, 16, 32, 64)},
     **{f"UInt{bits}": (f"UInt{bits}", getattr(c, f"c_uint{bits}")) for bits in (8, 16, 32, 64)},
