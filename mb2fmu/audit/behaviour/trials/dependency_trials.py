@@ -46,8 +46,8 @@ DEPENDENCY_RULES = (
 CALLS_PER_CHANGE = 3
 """A known is set, the unknowns are read, the known is set back."""
 
-POINTS_OF_RUN = 27
-"""Most points at which states, inputs and time are changed where the calls of a run are limited."""
+CALLS_AT_ALL_POINTS = 27 * CALLS_PER_CHANGE
+"""Of one change at each point: there are 27 at most where the calls of a run are limited."""
 
 CHANGE_FRACTIONS = (1.0, 1.0 / 32.0, 1.0 / 1024.0)
 """Of a change of a state or an input, tried in turn: states far from its constraints are refused by many an FMU."""
@@ -180,9 +180,7 @@ def _record_effects_at_point(
     values_before = instance.get(unknowns)
     here, changes = point, [*_iterate_changed_points(fixture, point, next_event_time)]
     effects.point_count += 1
-    for known, changed_point, change in fixture.choose_affordable(
-        changes, CALLS_PER_CHANGE * POINTS_OF_RUN, effects.point_count
-    ):
+    for known, changed_point, change in fixture.choose_affordable(changes, CALLS_AT_ALL_POINTS, effects.point_count):
         for fraction in CHANGE_FRACTIONS:
             if not has_time():
                 return
