@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import MagnitudeWeightedMaxima
 from mb2fmu.audit.behaviour.trials.partial_derivative_trials import RELATIVE_CHANGE, _difference_column
 
 
 def column(*functions: Callable[[float], float]) -> list[tuple[float, float] | None]:
     """Of functions of one variable, at 0."""
-    return _difference_column(lambda change: [f(change) for f in functions], RELATIVE_CHANGE, [1.0] * len(functions))
+    return _difference_column(
+        lambda change: [f(change) for f in functions], RELATIVE_CHANGE, MagnitudeWeightedMaxima([1.0] * len(functions))
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import ctypes as c
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -36,9 +36,14 @@ FreeCallback = c.CFUNCTYPE(None, c.c_void_p)
 IntermediateUpdateCallback = c.CFUNCTYPE(
     None, c.c_void_p, c.c_double, c.c_bool, c.c_bool, c.c_bool, c.c_bool, c.POINTER(c.c_bool), c.POINTER(c.c_double)
 )
-C_TYPES_FMI2 = {"Real": ("Real", c.c_double), "Integer": ("Integer", c.c_int), "Enumeration": ("Integer", c.c_int),
-           "Boolean": ("Boolean", c.c_int), "String": ("String", c.c_char_p)}  # fmt: skip
-C_TYPES_FMI3 = {
+C_TYPES_FMI2: dict[str, tuple[str, Any]] = {
+    "Real": ("Real", c.c_double),
+    "Integer": ("Integer", c.c_int),
+    "Enumeration": ("Integer", c.c_int),
+    "Boolean": ("Boolean", c.c_int),
+    "String": ("String", c.c_char_p),
+}
+C_TYPES_FMI3: dict[str, tuple[str, Any]] = {
     **{f"Int{bits}": (f"Int{bits}", getattr(c, f"c_int{bits}")) for bits in (8, 16, 32, 64)},
     **{f"UInt{bits}": (f"UInt{bits}", getattr(c, f"c_uint{bits}")) for bits in (8, 16, 32, 64)},
     "Float32": ("Float32", c.c_float),
@@ -234,6 +239,15 @@ GUARD_ELEMENTS = 4
 """Guard elements behind each array that an FMU fills: they must stay unchanged."""
 
 
+@lru_cache(maxsize=128)
+def _prepare_guarded_array(element_type: Any, size: int) -> tuple[Any, bytes, bytes]:
+    """Return the type of a guarded array, its content before it is filled, and that of its guard."""
+    # Pointers begin as null: what is not written must not be followed.
+    fill, width = b"\0" if element_type in _POINTER_TYPES else _FILL, c.sizeof(element_type)
+    guard = fill * (width * GUARD_ELEMENTS)
+    return element_type * (size + GUARD_ELEMENTS), fill * (width * size) + guard, guard
+
+
 class GuardedArray:
     """An array for an FMU to fill, with a guarded margin behind it.
 
@@ -244,10 +258,8 @@ class GuardedArray:
 
     def __init__(self, element_type: Any, size: int) -> None:
         self.size, self._kind = size, element_type
-        # Pointers begin as null: what is not written must not be followed.
-        fill, width = b"\0" if element_type in _POINTER_TYPES else _FILL, c.sizeof(element_type)
-        self._guard = fill * (width * GUARD_ELEMENTS)
-        self.array = (element_type * (size + GUARD_ELEMENTS)).from_buffer_copy(fill * (width * size) + self._guard)
+        array_type, content, self._guard = _prepare_guarded_array(element_type, size)
+        self.array = array_type.from_buffer_copy(content)
 
     def read(self, *, succeeded: bool) -> tuple[list[Any], str]:
         """Return the values, of which unwritten floating point numbers are NaN, and a fault of the write access.

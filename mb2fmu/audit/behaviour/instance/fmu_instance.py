@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, TypedDict
 
@@ -36,6 +36,7 @@ from mb2fmu.audit.behaviour.instance.grouped_variable_reads import (
     MAX_READ_PLANS,
     GroupedReadPlan,
     SameTypeVariableGroup,
+    make_argument_array,
     make_value_reference_array,
 )
 from mb2fmu.audit.description.description_records import DescribedVariable
@@ -45,14 +46,6 @@ STEP_STATUS_KIND, LAST_SUCCESSFUL_TIME_KIND, TERMINATED_STATUS_KIND = 0, 2, 3
 
 MAX_SERIALIZED_BYTES = 1 << 30
 """Of a serialized state."""
-
-
-def _array(element_type: Any, values: Iterable[Any]) -> Any:
-    """Return values as a ctypes array with room for one at least."""
-    elements = list(values)
-    array = (element_type * max(len(elements), 1))()
-    array[: len(elements)] = elements
-    return array
 
 
 class FmuInstanceOptions(TypedDict, total=False):
@@ -368,7 +361,7 @@ class FmuInstance:
 
     def set_states(self, values: Sequence[float]) -> None:
         """Set the continuous states."""
-        self.must_call("SetContinuousStates", _array(c.c_double, values), c.c_size_t(len(values)))
+        self.must_call("SetContinuousStates", make_argument_array(c.c_double, values), c.c_size_t(len(values)))
 
     def set_time(self, time: float) -> None:
         """Set the independent variable, s."""
@@ -441,7 +434,7 @@ class FmuInstance:
     def get_output_derivatives(self, variables: Sequence[DescribedVariable], order: int) -> tuple[int, list[float]]:
         """Return derivatives of outputs by time."""
         block = GuardedArray(c.c_double, len(variables))
-        orders = _array(c.c_int, [order] * len(variables))
+        orders = make_argument_array(c.c_int, [order] * len(variables))
         name = "GetRealOutputDerivatives" if self.version == 2 else "GetOutputDerivatives"
         sizes = () if self.version == 2 else (c.c_size_t(len(variables)),)
         status = self.call(
@@ -451,18 +444,20 @@ class FmuInstance:
 
     def set_input_derivatives(self, variables: Sequence[DescribedVariable], derivatives: Sequence[float]) -> int:
         """Set derivatives of inputs by time (FMI 2)."""
-        orders, count = _array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
+        orders, count = make_argument_array(c.c_int, [1] * len(variables)), c.c_size_t(len(variables))
         return self.call(
             "SetRealInputDerivatives", make_value_reference_array(variables), count, orders,
-            _array(c.c_double, derivatives)
+            make_argument_array(c.c_double, derivatives)
         )  # fmt: skip
 
     # --- variables
 
     def get(self, variables: Sequence[DescribedVariable]) -> list[Value]:
         """Return values, in the requested order; arrays as tuples."""
-        plan = self._read_plan(variables)
-        return plan.arrange([value for group in plan.groups for value in group.split_values(self._get_group(group))])
+        plan, values = self._read_plan(variables), []
+        for group in plan.groups:
+            values += group.split_values(self._get_group(group))
+        return plan.arrange(values)
 
     def _read_plan(self, variables: Sequence[DescribedVariable]) -> GroupedReadPlan:
         """Return a plan to read variables; instances share those of the same variables and sizes of arrays."""
@@ -502,7 +497,11 @@ class FmuInstance:
             value: Of it; a tuple for an array.
             overwrite_buffers: Strings and binaries: uses their memory for something else afterwards.
         """
-        return self.try_set_all({variable: value}, overwrite_buffers=overwrite_buffers)
+        if variable.dimensions or variable.type not in self.types or variable.type == "String":
+            return self.try_set_all({variable: value}, overwrite_buffers=overwrite_buffers)
+        name, ctype = self.types[variable.type]  # most of what is set: one number
+        references, count = self._read_plan((variable,)).groups[0].references, c.c_size_t(1)
+        return self.call(f"Set{name}", references, count, (ctype * 1)(value), *((count,) if self.version != 2 else ()))
 
     def try_set_all(
         self, values_by_variable: Mapping[DescribedVariable, Value], *, overwrite_buffers: bool = False
@@ -517,8 +516,8 @@ class FmuInstance:
         references, count = make_value_reference_array(list(values_by_variable)), c.c_size_t(len(values_by_variable))
         if type_name in {"Binary", "String"}:
             buffers = [c.create_string_buffer(element) for element in values]
-            pointers = _array(c.c_void_p, [c.addressof(element) for element in buffers])
-            sizes = (_array(c.c_size_t, map(len, values)),) if type_name == "Binary" else ()
+            pointers = make_argument_array(c.c_void_p, [c.addressof(element) for element in buffers])
+            sizes = (make_argument_array(c.c_size_t, [*map(len, values)]),) if type_name == "Binary" else ()
             total = () if self.version == 2 else (c.c_size_t(len(values)),)
             status = self.call(f"Set{type_name}", references, count, *sizes, pointers, *total)
             for buffer in buffers if overwrite_buffers else ():
@@ -526,7 +525,7 @@ class FmuInstance:
             return status
         name, ctype = self.types[type_name]
         sizes = () if self.version == 2 else (c.c_size_t(len(values)),)
-        return self.call(f"Set{name}", references, count, _array(ctype, values), *sizes)
+        return self.call(f"Set{name}", references, count, make_argument_array(ctype, values), *sizes)
 
     def set(self, values: Mapping[DescribedVariable, Value]) -> None:
         """Set variables of an ordinary sequence.
@@ -563,10 +562,10 @@ class FmuInstance:
         )
         if self.version == 2:
             name = "GetDirectionalDerivative"
-            status = self.call(name, *reference_arguments, _array(c.c_double, seed), block.array)
+            status = self.call(name, *reference_arguments, make_argument_array(c.c_double, seed), block.array)
         else:
             name = "GetAdjointDerivative" if adjoint else "GetDirectionalDerivative"
-            seed_arguments = _array(c.c_double, seed), c.c_size_t(len(seed))
+            seed_arguments = make_argument_array(c.c_double, seed), c.c_size_t(len(seed))
             status = self.call(name, *reference_arguments, *seed_arguments, block.array, c.c_size_t(size))
         return status, self._read_block(name, status, block)
 

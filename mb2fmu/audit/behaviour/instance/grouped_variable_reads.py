@@ -10,14 +10,20 @@ from typing import Any
 
 from mb2fmu.audit.description.description_records import DescribedModel, DescribedVariable
 
-MAX_READ_PLANS = 200
+MAX_READ_PLANS = 1000
 """Plans of a library that are kept for further reads of the same variables."""
 
 
 def make_value_reference_array(variables: Sequence[DescribedVariable]) -> Any:
     """Return value references as an array for the FMU."""
-    references = [variable.reference or 0 for variable in variables]
-    return (c.c_uint * max(len(references), 1))(*references)
+    return make_argument_array(c.c_uint, [variable.reference or 0 for variable in variables])
+
+
+def make_argument_array(element_type: Any, elements: Sequence[Any]) -> Any:
+    """Return values as a ctypes array with room for one at least; a slice takes a third of the time of arguments."""
+    array = (element_type * max(len(elements), 1))()
+    array[: len(elements)] = elements
+    return array
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +87,9 @@ class GroupedReadPlan:
             SameTypeVariableGroup.of(description, list(group))
             for _, group in groupby((variables[position] for position in order), key=lambda variable: variable.type)
         ]
-        self._places = sorted(range(len(order)), key=order.__getitem__)
+        places = sorted(range(len(order)), key=order.__getitem__)
+        self._places = None if places == [*range(len(order))] else places
 
-    def arrange(self, values: Sequence[Any]) -> list[Any]:
+    def arrange(self, values: list[Any]) -> list[Any]:
         """Return the values of all groups, one after another, in the order in which they are wanted."""
-        return [values[place] for place in self._places]
+        return values if self._places is None else [values[place] for place in self._places]

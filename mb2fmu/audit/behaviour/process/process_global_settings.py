@@ -160,9 +160,8 @@ def _is_open(descriptor: int) -> bool:
 
 def count_open_descriptors() -> int | None:
     """Count the open descriptors; None where the system does not report them."""
-    folder = Path("/proc/self/fd")
     try:
-        return len(list(folder.iterdir()))
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  asked twice a trial: a path for each takes longer
     except OSError as error:
         if error.errno != errno.EMFILE:
             return None

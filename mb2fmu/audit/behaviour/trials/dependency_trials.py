@@ -12,6 +12,7 @@ from mb2fmu.audit.behaviour.fixture.dependency_effects import (
     ParameterSet,
     choose_value_changes,
     compare_effects_with_dependencies,
+    map_declared_dependencies,
 )
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_changed_value
 from mb2fmu.audit.behaviour.fixture.spurious_effects import (
@@ -45,6 +46,9 @@ DEPENDENCY_RULES = (
 CALLS_PER_CHANGE = 3
 """A known is set, the unknowns are read, the known is set back."""
 
+CALLS_AT_ALL_POINTS = 27 * CALLS_PER_CHANGE
+"""Of one change at each point: there are 27 at most where the calls of a run are limited."""
+
 CHANGE_FRACTIONS = (1.0, 1.0 / 32.0, 1.0 / 1024.0)
 """Of a change of a state or an input, tried in turn: states far from its constraints are refused by many an FMU."""
 
@@ -60,7 +64,7 @@ def try_continuous_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation
     ]
     if not entries or len(fixture.states) != fixture.n_states:
         return
-    effects = DependencyEffects()
+    effects = DependencyEffects(declared=map_declared_dependencies(entries))
     unknowns = list({id(entry.variable): entry.variable for entry in entries if entry.variable}.values())
     independent = fixture.description.independent
     knowns = [
@@ -168,23 +172,30 @@ def _record_effects_at_point(
     effects: DependencyEffects, parameter_set: ParameterSet,
     has_time: Callable[[], bool], next_event_time: float = math.inf,
 ) -> None:  # fmt: skip
-    """Change every known at one point; time by less than the distance to the next time event."""
+    """Change knowns at one point; time by less than the distance to the next time event.
+
+    Where the calls of a run are limited, a point has some of the changes, the next ones have the others.
+    """
     set_fmu_to_evaluation_point(fixture, instance, point)
     values_before = instance.get(unknowns)
-    for known, changed_point, change in _iterate_changed_points(fixture, point, next_event_time):
+    here, changes = point, [*_iterate_changed_points(fixture, point, next_event_time)]
+    effects.point_count += 1
+    for known, changed_point, change in fixture.choose_affordable(changes, CALLS_AT_ALL_POINTS, effects.point_count):
         for fraction in CHANGE_FRACTIONS:
             if not has_time():
                 return
             nearer_point = _move_part_of_way(point, changed_point, fraction)
             try:
-                set_changed_point_values(fixture, instance, point, nearer_point)
+                set_changed_point_values(fixture, instance, here, nearer_point)
                 values_after = instance.get(unknowns)
             except RefusedCallError:
                 set_fmu_to_evaluation_point(fixture, instance, point)
+                here = point
                 continue
             effects.record_change(unknowns, known, values_before, values_after, fraction * change, parameter_set)
-            set_changed_point_values(fixture, instance, nearer_point, point)
+            here = nearer_point
             break
+    set_changed_point_values(fixture, instance, here, point)
 
 
 def _move_part_of_way(
@@ -209,7 +220,7 @@ def _check_tunable_parameters(
 ) -> Iterator[RuleViolation]:
     """Check tunable parameters, which are knowns in FMI 3: another value, then the same point."""
     tunable_parameters = fixture.select_scalars("parameter", variability="tunable")
-    effects = DependencyEffects()
+    effects = DependencyEffects(declared=map_declared_dependencies(entries))
     for set_number in range(3):
         with fixture.open_instance() as instance:
             try:
@@ -313,7 +324,8 @@ def try_initial_dependencies(fixture: TrialFixture) -> Iterator[RuleViolation]:
         if (variable.causality == "input" and variable.variability in {"continuous", "discrete"})
         or (variable.initial == "exact" and variable.variability != "constant" and variable.causality != "independent")
     ]  # fmt: skip
-    effects, evaluated, has_time = DependencyEffects(), 0, fixture.make_time_remaining_check()
+    effects = DependencyEffects(declared=map_declared_dependencies(entries))
+    evaluated, has_time = 0, fixture.make_time_remaining_check()
     for phase in range(4):
         if phase > 1 and not has_time():
             break
@@ -349,8 +361,7 @@ def _record_initial_effects(
     values_before = instance.get(unknowns)
     if not all(isinstance(item, float) and math.isfinite(item) for item in values_before):
         raise SkippedTrialError("not finite")
-    for known in knowns:
-        old_value = instance.get([known])[0]
+    for known, old_value in zip(knowns, instance.get(knowns), strict=True):
         if not isinstance(old_value, float):
             continue
         # An FMU that solves anew, or only then, whenever something is set: that alone is no dependency.
@@ -361,16 +372,16 @@ def _record_initial_effects(
             try:
                 instance.set({known: value})
                 values_after = instance.get(unknowns)
-                instance.set({known: old_value + SMALL_FRACTION * (value - old_value)})
-                after_small_change = instance.get(unknowns)
+                if effects.find_telling_changes(known, values_before, values_after):
+                    instance.set({known: old_value + SMALL_FRACTION * (value - old_value)})
+                    values_after = drop_effects_of_solution_jumps(
+                        fixture, entries, known, (values_before, instance.get(unknowns), values_after)
+                    )
             except RefusedCallError:
                 continue
             finally:
                 instance.set({known: old_value})
-            real_changes = drop_effects_of_solution_jumps(
-                fixture, entries, known, (values_before, after_small_change, values_after)
-            )
-            effects.record_change(unknowns, known, values_before, real_changes, value - old_value, (phase, known.index))
+            effects.record_change(unknowns, known, values_before, values_after, value - old_value, (phase, known.index))
 
 
 TINY_STEP_SHARE = 1e-5

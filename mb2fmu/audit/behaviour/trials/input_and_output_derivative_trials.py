@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
@@ -151,21 +152,25 @@ def try_input_derivatives(fixture: TrialFixture) -> Iterator[RuleViolation]:
     variables = fixture.states or [
         candidate for candidate in list_continuous_variables(fixture) if candidate.written.get("derivative") is None
     ]
-    for known in fixture.inputs:
-        start_value = fixture.choose_near_start(known, 0.0)
+    start_values = {known: fixture.choose_near_start(known, 0.0) for known in fixture.inputs}
+
+    @cache
+    def run_with_held_inputs(part_ends: tuple[float, ...]) -> list[float]:
+        """Return values after a step in parts with all inputs at their start values: the same for each input."""
+        return _run_with_moved_input(fixture, variables, start_values, {}, part_ends)
+
+    for known in start_values:
         slope = fixture.typical_magnitude(known) / fixture.step
-        held_input_values = _run_with_moved_input(fixture, variables, known, (start_value, 0.0), (1.0,))
-        ramp_values = _run_with_input_derivative(fixture, variables, known, (start_value, slope))
+        held_input_values = run_with_held_inputs((1.0,))
+        ramp_values = _run_with_input_derivative(fixture, variables, start_values, known, slope)
         if ramp_values is None:
             message = f'canInterpolateInputs is true, but a slope of "{known.name}" is refused'
             yield RuleViolation("steps.input_derivatives", message, fixture.interface)
             return
         differing = dict.fromkeys(range(len(variables)), 0.0)
         for part_ends in (_EQUAL_PARTS, _SHORTENING_PARTS):
-            moved_values, still_values = (
-                _run_with_moved_input(fixture, variables, known, (start_value, each), part_ends)
-                for each in (slope, 0.0)
-            )
+            moved_values = _run_with_moved_input(fixture, variables, start_values, {known: slope}, part_ends)
+            still_values = run_with_held_inputs(part_ends)
             effects = {index: moved_values[index] - still_values[index] for index in differing}
             differing = {
                 index: effect
@@ -201,26 +206,25 @@ _SHORTENING_PARTS = _shortening_parts()
 def _run_with_moved_input(
     fixture: TrialFixture,
     variables: Sequence[DescribedVariable],
-    known: DescribedVariable,
-    value_and_slope: tuple[float, float],
+    start_values: Mapping[DescribedVariable, float],
+    slopes: Mapping[DescribedVariable, float],
     part_ends: Sequence[float],
 ) -> list[float]:
-    """Return values after one communication step in parts, with the input at its value in the middle of each.
+    """Return values after one communication step in parts, with moving inputs at their values in the middle of each.
 
     Args:
         fixture: Where the FMU is tried.
         variables: What is read at the end.
-        known: The input.
-        value_and_slope: Its value at the start, and its slope by time.
+        start_values: Of all inputs.
+        slopes: By time, of those that move.
         part_ends: Ends of the parts over the step; the last is 1.
     """
-    start_value, slope = value_and_slope
     with fixture.open_instance() as instance:
-        fixture.initialize(instance, initial_values={known: start_value})
+        fixture.initialize(instance, initial_values=dict(start_values))
         begin_share = 0.0
         for end_share in part_ends:
-            if slope:
-                instance.set({known: start_value + slope * fixture.step * (begin_share + end_share) / 2})
+            for known, slope in slopes.items():
+                instance.set({known: start_values[known] + slope * fixture.step * (begin_share + end_share) / 2})
             do_communication_step(
                 fixture, instance, fixture.start + begin_share * fixture.step, (end_share - begin_share) * fixture.step
             )
@@ -231,13 +235,14 @@ def _run_with_moved_input(
 def _run_with_input_derivative(
     fixture: TrialFixture,
     variables: Sequence[DescribedVariable],
+    start_values: Mapping[DescribedVariable, float],
     known: DescribedVariable,
-    value_and_slope: tuple[float, float],
+    slope: float,
 ) -> list[float] | None:
-    """Return values after one communication step with a slope of the input; None if the slope is refused."""
+    """Return values after one communication step with a slope of one input; None if the slope is refused."""
     with fixture.open_instance() as instance:
-        fixture.initialize(instance, initial_values={known: value_and_slope[0]})
-        if instance.set_input_derivatives([known], [value_and_slope[1]]) not in {OK, WARNING}:
+        fixture.initialize(instance, initial_values=dict(start_values))
+        if instance.set_input_derivatives([known], [slope]) not in {OK, WARNING}:
             return None
         do_communication_step(fixture, instance, fixture.start, fixture.step)
         return _select_floats(instance.get(variables))

@@ -6,7 +6,7 @@ import ctypes as c
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mb2fmu.audit.behaviour.fixture.shared_trial_results import RecordedTrialRun
 from mb2fmu.audit.behaviour.fixture.trial_fixture import InstantiationError, TrialFixture, are_identical_values
@@ -47,8 +47,7 @@ _TIGHTER_TOLERANCE_FACTOR = 1e-3
 """Factor of the tolerance for a second run where derivatives seem wrong."""
 
 
-@dataclass(frozen=True)
-class FmuEvaluationPoint:
+class FmuEvaluationPoint(NamedTuple):
     """A point for evaluations: time, states, inputs."""
 
     time: float

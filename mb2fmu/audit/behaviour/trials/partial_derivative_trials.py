@@ -16,10 +16,7 @@ from itertools import product
 from mb2fmu.audit.behaviour.fixture.excited_runs import choose_excited_run_values
 from mb2fmu.audit.behaviour.fixture.trial_fixture import TrialFixture
 from mb2fmu.audit.behaviour.fixture.trial_registry import register_trial
-from mb2fmu.audit.behaviour.fixture.typical_magnitudes import (
-    compute_magnitude_ratio_weight,
-    compute_magnitude_weighted_maxima,
-)
+from mb2fmu.audit.behaviour.fixture.typical_magnitudes import MagnitudeWeightedMaxima, compute_magnitude_ratio_weight
 from mb2fmu.audit.behaviour.instance.fmi_c_interface import (
     DISCARD,
     OK,
@@ -66,54 +63,49 @@ PARTIAL_DERIVATIVE_RULES = ("partials.directional", "partials.adjoint")
 
 
 def _difference_column(
-    evaluate: Callable[[float], list[float]], change: float, unit_magnitudes: Sequence[float]
+    evaluate: Callable[[float], list[float]], change: float, unit_maxima: MagnitudeWeightedMaxima
 ) -> list[tuple[float, float] | None]:
     """Return one column of a Jacobian; None where two step sizes disagree (a kink, or noise).
 
     Args:
         evaluate: Returns the unknowns with the known changed by an amount.
         change: Of the known.
-        unit_magnitudes: Magnitudes of the unknowns' units.
+        unit_maxima: Spreads the sizes of the unknowns by the magnitudes of their units.
     """
     column: list[tuple[float, float] | None] = []
     evaluations = [[evaluate(sign * size) for sign in (1.0, -1.0)] for size in (change, 0.3 * change)]
-    end_values = list(zip(evaluations[0][0], evaluations[0][1], evaluations[1][0], evaluations[1][1], strict=True))
+    end_values = list(zip(*evaluations[0], *evaluations[1], strict=True))
     # The unknowns of one linear solve share their round-off.
-    noise_levels = [
-        1e-13 * magnitude / change
-        for magnitude in compute_magnitude_weighted_maxima(
-            [max(_iterate_finite_magnitudes(end), default=0.0) for end in end_values], unit_magnitudes
-        )
-    ]
-    has_kink = any(_may_have_kink(end, change, noise) for end, noise in zip(end_values, noise_levels, strict=True))
-    middle_values = evaluate(0.0) if has_kink else [0.0] * len(end_values)
-    for (plus, minus, near_plus, near_minus), middle_value, noise in zip(
-        end_values, middle_values, noise_levels, strict=True
+    noise_levels = [1e-13 * size / change for size in unit_maxima.of([*map(_largest_finite_magnitude, end_values)])]
+    may_have_kinks = [_may_have_kink(end, change, noise) for end, noise in zip(end_values, noise_levels, strict=True)]
+    middle_values = evaluate(0.0) if any(may_have_kinks) else [0.0] * len(end_values)
+    for (plus, minus, near_plus, near_minus), middle_value, noise, may_have_kink in zip(
+        end_values, middle_values, noise_levels, may_have_kinks, strict=True
     ):
         wide_difference, narrow_difference = (plus - minus) / (2 * change), (near_plus - near_minus) / (0.6 * change)
-        is_smooth = (
-            abs(wide_difference - narrow_difference)
-            <= 1e-3 * max(abs(wide_difference), abs(narrow_difference)) + 100 * noise
-        )
+        deviation = abs(wide_difference - narrow_difference)
+        is_smooth = deviation <= 1e-3 * max(abs(wide_difference), abs(narrow_difference)) + 100 * noise
         # Beside the middle a kink rises in proportion (0.3), what is curved by squares (0.09).
-        is_kink = _may_have_kink((plus, minus, near_plus, near_minus), change, noise) and abs(
-            near_plus + near_minus - 2 * middle_value
-        ) > 0.2 * abs(plus + minus - 2 * middle_value)
-        is_reliable = is_smooth and not is_kink and math.isfinite(narrow_difference)
-        column.append(
-            (narrow_difference, abs(wide_difference - narrow_difference) + 10 * noise) if is_reliable else None
+        is_kink = may_have_kink and abs(near_plus + near_minus - 2 * middle_value) > 0.2 * abs(
+            plus + minus - 2 * middle_value
         )
+        is_reliable = is_smooth and not is_kink and math.isfinite(narrow_difference)
+        column.append((narrow_difference, deviation + 10 * noise) if is_reliable else None)
     return column
 
 
-def _iterate_finite_magnitudes(values: Sequence[float]) -> Iterator[float]:
-    """Yield the sizes of finite numbers."""
-    return (abs(value) for value in values if math.isfinite(value))
+def _largest_finite_magnitude(values: tuple[float, float, float, float]) -> float:
+    """Return the largest size of the finite numbers, 0 if none is."""
+    if math.isfinite(sum(values)):  # seldom not: then one by one
+        return max(map(abs, values))
+    return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
 
 
 def _may_have_kink(end_values: tuple[float, float, float, float], change: float, noise: float) -> bool:
     """Return whether slopes on both sides may differ: of values at 1, -1, 0.3 and -0.3 times the change."""
     plus, minus, near_plus, near_minus = end_values
+    if plus == minus == near_plus == near_minus:
+        return False
     slope_change = abs(plus + minus - near_plus - near_minus) / (1.4 * change)
     return slope_change > RELATIVE_TOLERANCE * abs(near_plus - near_minus) / (0.6 * change) + 100 * noise
 
@@ -166,35 +158,41 @@ def _find_differing_entry(
     mode: str,
 ) -> Iterator[RuleViolation]:
     """Yield the first derivative of the FMU that is not that by differences."""
-    unit_magnitudes, scales = (
-        [*map(fixture.magnitudes.unit_magnitude, unknowns)],
-        [*map(fixture.typical_magnitude, knowns)],
-    )
-    # Derivatives by knowns of small magnitudes are large.
-    columns = [[abs(entry[0]) if entry else 0.0 for entry in column] for column in zip(*matrix, strict=True)]
-    column_magnitudes = [
-        compute_magnitude_weighted_maxima(column, [1.0 / scale for scale in scales]) for column in columns
-    ]
     for name, rows in answers:
-        for known_index, known in enumerate(knowns):
-            for unknown_index, unknown in enumerate(unknowns):
-                entry = matrix[known_index][unknown_index]
+        for known_index, (column, row) in enumerate(zip(matrix, rows, strict=True)):
+            for unknown_index, (entry, reported) in enumerate(zip(column, row, strict=True)):
                 if entry is None:
                     continue
                 measured, uncertainty = entry
-                difference = abs(rows[known_index][unknown_index] - measured)
+                difference = abs(reported - measured)
                 if difference <= RELATIVE_TOLERANCE * abs(measured) + 3 * uncertainty:
                     continue
-                smallest_scale = max(
-                    1e-2 * column_magnitudes[unknown_index][known_index],
-                    1e-7 * compute_magnitude_ratio_weight(unit_magnitudes[unknown_index], scales[known_index]),
+                smallest_scale = _smallest_derivative_scale(
+                    fixture, knowns, unknowns[unknown_index], [column[unknown_index] for column in matrix], known_index
                 )
                 if difference <= RELATIVE_TOLERANCE * smallest_scale + 3 * uncertainty:
                     continue
-                message = f'∂"{unknown.name}"/∂"{known.name}" is {measured:.7g} by differences in {mode}'
-                message += f", it reports {rows[known_index][unknown_index]:.7g}"
+                message = f'∂"{unknowns[unknown_index].name}"/∂"{knowns[known_index].name}" is {measured:.7g}'
+                message += f" by differences in {mode}, it reports {reported:.7g}"
                 yield RuleViolation(name, message, fixture.interface)
                 return
+
+
+def _smallest_derivative_scale(
+    fixture: TrialFixture,
+    knowns: Sequence[DescribedVariable],
+    unknown: DescribedVariable,
+    derivatives: Sequence[tuple[float, float] | None],
+    known_index: int,
+) -> float:
+    """Return the size of a derivative of an unknown below which it is round-off of the others, ``derivatives``."""
+    scales = [*map(fixture.typical_magnitude, knowns)]
+    # Derivatives by knowns of small magnitudes are large.
+    maxima = MagnitudeWeightedMaxima([1.0 / scale for scale in scales])
+    return max(
+        1e-2 * maxima.of([abs(entry[0]) if entry else 0.0 for entry in derivatives])[known_index],
+        1e-7 * compute_magnitude_ratio_weight(fixture.magnitudes.unit_magnitude(unknown), scales[known_index]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +284,9 @@ def _check_other_requests(
             message = f"a request of {request.text.rstrip(',')} in {mode} returns {format_fmi_status(status)}"
             yield RuleViolation(name, message, fixture.interface)
             return
+        seeded_rows = [(rows[k], factor) for k, factor in zip(request.seeded, request.seed, strict=True) if factor]
         for position, value in zip(request.answered, values, strict=True):
-            expected = sum(factor * rows[k][position] for k, factor in zip(request.seeded, request.seed, strict=True))
+            expected = sum(factor * row[position] for row, factor in seeded_rows)
             if math.isfinite(expected + bounds[position]) and not abs(value - expected) <= bounds[position]:
                 message = f'"{answered[position].name}": for {request.text} it reports {value:.7g} in {mode}'
                 message += f", the sum of the directions one by one is {expected:.7g}"
@@ -307,8 +306,8 @@ def _bound_deviations(
     count, everything = len(answer_scales), range(len(full_seed))
     # A derivative that is zero but for round-off has the round-off of the others, with which it was computed.
     magnitudes = [sum(abs(factor * row[k]) for factor, row in zip(full_seed, rows, strict=True)) for k in range(count)]
-    noise_levels = compute_magnitude_weighted_maxima(
-        [size if math.isfinite(size) else 0.0 for size in magnitudes], answer_scales
+    noise_levels = MagnitudeWeightedMaxima(answer_scales).of(
+        [size if math.isfinite(size) else 0.0 for size in magnitudes]
     )
     values = [
         evaluate(_SuperposedDerivativeRequest(everything, range(count), [factor * seed for seed in full_seed]))[1]
@@ -410,7 +409,7 @@ def _check_at_point(
     At the first point, of number 0, requests of parts are compared too. Where the calls of a run are limited, other
     points have differences by some of the knowns, each by others.
     """
-    unit_magnitudes = [*map(fixture.magnitudes.unit_magnitude, unknowns)]
+    unit_maxima = MagnitudeWeightedMaxima([*map(fixture.magnitudes.unit_magnitude, unknowns)])
     chosen: Sequence[int] = range(len(knowns))
     if number:
         chosen = fixture.choose_affordable(chosen, CALLS_PER_COLUMN * (MAX_POINTS + PARAMETER_SETS), number)
@@ -430,7 +429,7 @@ def _check_at_point(
 
     for index in chosen:
         size = max(abs((*point.states, *point.inputs)[index]), fixture.typical_magnitude(knowns[index]))
-        matrix[index] = _difference_column(partial(evaluate, index), RELATIVE_CHANGE * size, unit_magnitudes)
+        matrix[index] = _difference_column(partial(evaluate, index), RELATIVE_CHANGE * size, unit_maxima)
     set_fmu_to_evaluation_point(fixture, instance, point)
     mode = "Continuous-Time Mode"
     yield from _compare_with_differences(fixture, instance, unknowns, knowns, matrix, mode, in_parts=not number)
@@ -458,7 +457,7 @@ def try_partial_derivatives_at_initialization(fixture: TrialFixture) -> Iterator
             instance.reset()
             instance.enter_initialization(fixture.start, None, fixture.tolerance)
         matrix: DifferenceMatrix = []
-        unit_magnitudes = [*map(fixture.magnitudes.unit_magnitude, unknowns)]
+        unit_maxima = MagnitudeWeightedMaxima([*map(fixture.magnitudes.unit_magnitude, unknowns)])
         for known in knowns:
             try:
                 old_value = instance.get([known])[0]
@@ -471,7 +470,7 @@ def try_partial_derivatives_at_initialization(fixture: TrialFixture) -> Iterator
                 _difference_column(
                     partial(_evaluate_with_initial_change, instance, known, old_value, unknowns),
                     change,
-                    unit_magnitudes,
+                    unit_maxima,
                 )
             )
             instance.set({known: old_value})

@@ -320,6 +320,8 @@ def _makes_step(fixture: TrialFixture, instance: FmuInstance, *, time: float) ->
 
 
 SAVED_TOLERANCE, OTHER_TOLERANCE = 1e-4, 1e-8
+STEPS_OF_VISIBLE_TOLERANCE = 20
+"""Communication steps that show a tolerance which has shown in the few steps before the state."""
 
 
 @register_trial("the tolerance of a state", "state.roundtrip", "state.serialize", interfaces=CO_SIMULATION)
@@ -331,9 +333,17 @@ def try_tolerance_of_saved_state(fixture: TrialFixture) -> Iterator[RuleViolatio
     move_to_state = partial(_step_with_tolerance, fixture, tolerance=SAVED_TOLERANCE)
     move_elsewhere = partial(_step_with_tolerance, fixture, tolerance=OTHER_TOLERANCE)
     variables, begin_time = fixture.variables_to_try, fixture.start + STEPS_TO_STATE * fixture.step
-    run_on = partial(
-        run_co_simulation, fixture, variables=variables, steps=_count_steps_after_state(fixture), begin_time=begin_time
-    )
+    if not fixture.can_save_states:
+        return
+    values_at_state = []
+    for move in (move_to_state, move_elsewhere):
+        with fixture.open_instance() as instance, suppress(RefusedCallError, SkippedTrialError):
+            move(instance)
+            values_at_state.append(instance.get(variables))
+    steps = _count_steps_after_state(fixture)
+    if len(values_at_state) == 2 and not all(map(are_identical_values, *values_at_state)):
+        steps = min(steps, STEPS_OF_VISIBLE_TOLERANCE)
+    run_on = partial(run_co_simulation, fixture, variables=variables, steps=steps, begin_time=begin_time)
     same, other = (
         _observe_restored(fixture, move_to_state, begin, run_on) for begin in (move_to_state, move_elsewhere)
     )

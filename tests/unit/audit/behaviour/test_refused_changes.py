@@ -39,6 +39,7 @@ def test_what_is_refused_is_changed_by_less(reach: float, changes: int) -> None:
     fixture: Any = SimpleNamespace(
         states=[angle], inputs=[], description=SimpleNamespace(independent=None),
         typical_magnitude=lambda _: 1.0, clip_to_bounds=lambda _, value: value,
+        choose_affordable=lambda items, *_: items,
     )  # fmt: skip
     instance: Any = Loop(reach)
     effects, unknowns, known = DependencyEffects(), [output], angle
