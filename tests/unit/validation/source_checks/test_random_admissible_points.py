@@ -38,6 +38,7 @@ def test_quaternions_in_loops_keep_length_1(few_points):
         assert np.linalg.norm([sample.states[f"e{i}"] for i in range(4)]) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.repeats  # points of redundant rows that lock: three cranks, by day
 def test_massless_cranks_that_a_row_holds_swing_at_every_point(few_points):
     """Closed form: q'' = -g cos(q) / l. Seen: points that are nearly locked, and rows that vanish, taken for free."""
     checked = check_model(carried())
