@@ -96,14 +96,16 @@ class _MotionWriter:
         tables: LookupTableDefinitions,
     ) -> None:
         m = self._m = mechanism
-        self._frames, self._places, self._points = frames, places, points
+        self._frames, self._points = frames, points
         given_symbols = [m.t, *m.q, *m.u, *m.z, *m.r, *m.p, *(a.symbol for a in m.calculated_parameters)]
         self._writer = CExpressionWriter({symbol: f"v[{i}]" for i, symbol in enumerate(given_symbols)}, tables)
         self._names: dict[str, str] = {}
         self.rotation = cache(self._write_rotation)
-        self.angular_velocity = cache(self._write_angular_velocity)
+        self.angular_velocity: Callable[[int], _Vector] = cache(
+            lambda frame: self._sum_vectors(frames, self.angular_velocity, frame)
+        )
         self.turning = cache(self._write_turning)
-        self.position = cache(self._write_position)
+        self.position: Callable[[int], _Vector] = cache(lambda point: self._sum_vectors(places, self.position, point))
         self.moving = cache(self._write_moving)
 
     def write(self) -> list[str]:
@@ -238,11 +240,11 @@ class _MotionWriter:
         columns = [[row[j] for row in rows] for j in range(3)]
         return [[self._dot(row, column) for column in columns] for row in self.rotation(record.parent)]
 
-    def _write_angular_velocity(self, frame: int) -> _Vector:
-        """Return ω of a frame."""
-        above, terms = self._frames.parents[frame], self._frames.terms[frame]
-        before = self.angular_velocity(above) if above >= 0 else _ZERO
-        return self._add(before, *(self._vectors(term)[len(term.speeds)] for term in terms))
+    def _sum_vectors(self, tree: FrameOrPointTree, sum_of: Callable[[int], _Vector], node: int) -> _Vector:
+        """Return the sum of a tree's vectors from the root to a node: ω of a frame, or where a point is."""
+        above = tree.parents[node]
+        before = sum_of(above) if above >= 0 else _ZERO
+        return self._add(before, *(self._vectors(term)[len(term.speeds)] for term in tree.terms[node]))
 
     def _write_turning(self, frame: int) -> _Motion:
         """Return how a frame turns."""
@@ -254,12 +256,6 @@ class _MotionWriter:
             for speed, partial in zip(term.speeds, partials, strict=True):
                 all_partials[speed] = self._add(all_partials.get(speed, _ZERO), partial)
         return _Motion(self.angular_velocity(frame), acceleration, all_partials)
-
-    def _write_position(self, point: int) -> _Vector:
-        """Return where a point is."""
-        above, terms = self._places.parents[point], self._places.terms[point]
-        before = self.position(above) if above >= 0 else _ZERO
-        return self._add(before, *(self._vectors(term)[len(term.speeds)] for term in terms))
 
     def _write_moving(self, point: int) -> _Motion:
         """Return how a point moves."""

@@ -172,12 +172,11 @@ def _state_at_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Fl
 
 def find_modes_of_point(reference: ReferenceRun, point: FiniteDifferencePoint) -> Floats:
     """Return the modes behind the event in which parameters change, of equations with events."""
-    numeric, run = reference.numeric, reference.experiment
+    numeric, t = reference.numeric, float(reference.experiment.time[point.row])
     assert is_hybrid(numeric)
-    t, x, r = float(run.time[point.row]), _state_that_tells_modes(reference, point), point.inputs.tolist()
-    modes = numeric.find_modes(t, x, r, numeric.prepare(run.parameters))
-    numeric.settle_modes(t, x, r, numeric.prepare(list(point.parameters)), modes, ())
-    return modes.values
+    x, prepared = _state_that_tells_modes(reference, point), numeric.prepare(list(point.parameters))
+    with _keep_modes_of_point(reference, point):
+        return numeric.find_modes(t, x, point.inputs.tolist(), prepared).values
 
 
 def _state_that_tells_modes(reference: ReferenceRun, point: FiniteDifferencePoint) -> Floats:
